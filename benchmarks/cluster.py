@@ -9,22 +9,27 @@ Every task is a process of its own on this machine.
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
+import signal
 import socket
 import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from cluster_works import WORKS, Work
-from run import ENVIRONMENT, Row, conditions, draw, losses, parsed, parser_of, progress, table
+from measuring import ENVIRONMENT, Job, ProcessorClock, take_turns
+from report import HERE, Row, conditions, losses, save, table, write_between
+from run import parsed, parser_of
 from works import LIBRARIES
 
-HERE = Path(__file__).resolve().parent
 IDLE = "idle"
 _LONGEST = 300.0
 
@@ -51,8 +56,25 @@ def started(script: Sequence[str | Path], running: contextlib.ExitStack) -> subp
     return process
 
 
-def measure(library: str, work: Work) -> float:
-    """Seconds per step, the mean over the workers of one new cluster."""
+def told_by_worker(worker: subprocess.Popen, ended: list[float]) -> float:
+    """The seconds of a step that a worker prints; notes when it does."""
+    assert worker.stdout is not None and worker.stderr is not None
+    timer = threading.Timer(_LONGEST, worker.kill)
+    timer.start()
+    try:
+        for line in worker.stdout:
+            if line.startswith("{"):
+                ended.append(time.monotonic())
+                return json.loads(line)["seconds"]
+    finally:
+        timer.cancel()
+    if timer.finished.is_set() and worker.wait() == -signal.SIGKILL:
+        raise RuntimeError(f"not done after {_LONGEST:.0f} s")
+    raise RuntimeError(worker.stderr.read().strip() or f"exit status {worker.wait()}")
+
+
+def measure(work: Work, library: str) -> dict[str, float]:
+    """Seconds per step, the mean over the workers of one new cluster, and processor seconds of all its processes."""
     cluster = {"ps": addresses(work.ps), "worker": addresses(work.workers)}
     if work.outside:
         del cluster["worker"]
@@ -62,23 +84,23 @@ def measure(library: str, work: Work) -> float:
             script = [HERE / "cluster_works.py", library, job, str(index), work.name]
             return started([*script, json.dumps(cluster), folder], running)
 
-        for i in range(work.ps):
-            start("ps", i)
+        servers = [start("ps", i) for i in range(work.ps)]
         workers = [start("worker", i) for i in range(work.workers)]
-        seconds = []
-        for worker in workers:
-            try:
-                out, error = worker.communicate(timeout=_LONGEST)
-            except subprocess.TimeoutExpired:
-                raise RuntimeError(f"not done after {_LONGEST:.0f} s") from None
-            lines = [line for line in out.splitlines() if line.startswith("{")]
-            if not lines:
-                raise RuntimeError(error.strip() or f"exit status {worker.returncode}")
-            seconds.append(json.loads(lines[-1])["seconds"])
-        return statistics.mean(seconds)
+        ended: list[float] = []
+        with ProcessorClock(process.pid for process in (*servers, *workers)) as clock:
+            with ThreadPoolExecutor(work.workers) as pool:
+                seconds = list(pool.map(lambda worker: told_by_worker(worker, ended), workers))
+        found = {"seconds": statistics.mean(seconds)}
+        # The last two of the three blocks of the worker that is done first: then all are at work.
+        end = min(ended)
+        busy = clock.used(end - 2 * work.steps * found["seconds"], end)
+        if busy is not None:
+            # All workers make a step in these seconds; the share of one is what its step costs.
+            found["processors"] = busy * found["seconds"] / work.workers
+        return found
 
 
-def idle_memory(library: str) -> float:
+def idle_memory(library: str) -> dict[str, float]:
     """The bytes in memory of a parameter server that nobody has spoken to yet."""
     (address,) = addresses(1)
     command = [sys.executable, str(HERE / "cluster_works.py"), library, "ps", "0", "null"]
@@ -100,49 +122,37 @@ def idle_memory(library: str) -> float:
                 time.sleep(0.1)
         time.sleep(1)
         text = Path(f"/proc/{process.pid}/status").read_text()
-        return 1024.0 * int(text.partition("VmRSS:")[2].split()[0])
+        return {"bytes": 1024.0 * int(text.partition("VmRSS:")[2].split()[0])}
     finally:
         process.kill()
         process.wait()
 
 
-def measure_all(names: list[str], rounds: int) -> list[Row]:
-    rows = {name: Row(name, WORKS[name].about, floor=WORKS[name].floor) for name in names if name != IDLE}
-    if IDLE in names:
-        rows[IDLE] = Row(IDLE, "memory of a ps that has nothing to do", ceiling=0.6)
-    for turn in range(rounds):
-        for name in names:
-            for library in list(LIBRARIES)[:: -1 if turn % 2 else 1]:
-                progress(f"round {turn + 1} of {rounds}: {name} on {library}")
-                try:
-                    found = idle_memory(library) if name == IDLE else measure(library, WORKS[name])
-                    rows[name].seen[library].append(found)
-                except RuntimeError as error:
-                    progress("")
-                    print(f"{name} failed on {library}:\n{error}", file=sys.stderr)
-    progress("")
-    return list(rows.values())
-
-
-def write_between(marker: str, text: str) -> None:
-    """Puts a table between its markers in the page of benchmarks."""
-    path, begin, end = HERE / "README.md", f"<!-- {marker} -->", f"<!-- /{marker} -->"
-    before, _, rest = path.read_text().partition(begin)
-    _, _, after = rest.partition(end)
-    path.write_text(f"{before}{begin}\n{text}\n{end}{after}")
-    draw()
+def jobs_for(names: list[str]) -> list[Job]:
+    jobs = []
+    for name in names:
+        if name == IDLE:
+            row = Row(IDLE, "memory of a ps that has nothing to do", floor=1.67, unit="bytes")
+            jobs.append(Job(name, list(LIBRARIES), {"bytes": row}, idle_memory))
+        else:
+            work = WORKS[name]
+            row = Row(name, work.about, floor=work.floor)
+            jobs.append(Job(name, list(LIBRARIES), {"seconds": row}, functools.partial(measure, work)))
+    return jobs
 
 
 def main() -> int:
     about = "Measure clusters of TensorFleet against clusters of TensorFlow."
     parser = parser_of(about, {work.name: work.about for work in WORKS.values()})
-    parser.add_argument("--write", action="store_true", help="put the table into the page of benchmarks")
     known = [*WORKS, IDLE]
     flags = parsed(parser, known)
-    rows = measure_all(flags.works or known, flags.rounds)
+    jobs = jobs_for(flags.works or known)
+    take_turns("cluster", jobs, flags.rounds)
+    rows = [row for job in jobs for row in job.rows.values()]
     where = conditions(flags.rounds)
+    save("cluster", rows, where)
     print(f"{table(rows, False)}\n\n{where}\n{losses(rows)}")
-    if flags.write and not flags.works:
+    if flags.write:
         write_between("cluster table", f"{table(rows, True)}\n\n{where}")
     return int(flags.check and not all(row.met for row in rows))
 

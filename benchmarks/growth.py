@@ -9,19 +9,20 @@ the first run; the others are steps that have settled. A `stall` is the longest 
 
 from __future__ import annotations
 
+import functools
 import json
 import subprocess
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-from cluster import addresses, write_between
-from run import ENVIRONMENT, Row, conditions, losses, parsed, parser_of, progress, table, told_by
+from cluster import addresses
+from measuring import ENVIRONMENT, Job, processor_seconds, take_turns, told_by
+from report import HERE, Row, conditions, losses, save, table, write_between
+from run import parsed, parser_of
 from works import LIBRARIES, load, session
 
-HERE = Path(__file__).resolve().parent
 # How long a work runs before its steps count as settled: ours compile in this time, if they ever do.
 _SETTLING_SECONDS = {"chain50000": 90.0, "chain10000": 30.0, "variables1000": 20.0}
 _UPDATING_SECONDS = 3.0
@@ -63,6 +64,7 @@ def grow(library: str, name: str) -> None:
     step = BUILD[kind](load(library), size)
     step()
     times: list[float] = []
+    busy: list[float] = []
     began = now = time.perf_counter()
     end = began + _SETTLING_SECONDS.get(name, 5.0)
     in_first = 0
@@ -70,9 +72,11 @@ def grow(library: str, name: str) -> None:
         step()
         before, now = now, time.perf_counter()
         times.append(now - before)
+        busy.append(time.process_time())
         if now - began <= 1.0 or len(times) == 1:
             in_first = len(times)
-    settled = sorted(times[-max(len(times) // 4, 1) :])
+    count = max(len(times) // 4, 1)
+    settled = sorted(times[-count:])
     first = times[:in_first]
     print(
         json.dumps(
@@ -80,6 +84,7 @@ def grow(library: str, name: str) -> None:
                 "first": sum(first) / len(first),
                 "stall": max(times),
                 "seconds": settled[len(settled) // 2],
+                "processors": (busy[-1] - busy[-count]) / max(count - 1, 1),
             }
         )
     )
@@ -109,8 +114,8 @@ def update(library: str, address: str) -> None:
     print(json.dumps({"updates": made}), flush=True)
 
 
-def seconds_of_an_update(library: str, clients: int) -> float:
-    """How long one update takes, with so many clients at it."""
+def measure_update(clients: int, library: str) -> dict[str, float]:
+    """How long one update takes, with so many clients at it, and the processor time of server and clients for it."""
     (address,) = addresses(1)
 
     def started(*arguments: object) -> subprocess.Popen[str]:
@@ -127,17 +132,23 @@ def seconds_of_an_update(library: str, clients: int) -> float:
             assert client.stdout is not None
             if client.stdout.readline() != "ready\n":
                 raise RuntimeError("a client did not start")
+        everybody = [server.pid, *(client.pid for client in running)]
+        busy = -sum(map(processor_seconds, everybody))
         for client in running:
             assert client.stdin is not None
             client.stdin.write("\n")
             client.stdin.flush()
+        began = time.monotonic()
+        time.sleep(0.8 * _UPDATING_SECONDS)  # the clients stop by themselves: read their clocks before
+        busy += sum(map(processor_seconds, everybody))
+        busy /= time.monotonic() - began
         made = 0
         for client in running:
             out, _ = client.communicate(timeout=_LONGEST)
             if client.returncode:
                 raise RuntimeError(f"a client ended with exit status {client.returncode}")
             made += json.loads(out.strip().splitlines()[-1])["updates"]
-        return _UPDATING_SECONDS / made
+        return {"seconds": _UPDATING_SECONDS / made, "processors": busy * _UPDATING_SECONDS / made}
     except subprocess.TimeoutExpired:
         raise RuntimeError(f"not done after {_LONGEST:.0f} s") from None
     finally:
@@ -146,41 +157,26 @@ def seconds_of_an_update(library: str, clients: int) -> float:
             process.communicate()
 
 
-def rows_for(names: list[str]) -> dict[str, Row]:
-    """The rows of the table: three for each chain, one for all else."""
-    rows = {}
+def jobs_for(names: list[str]) -> list[Job]:
+    """Three rows for each chain, one for all else."""
+    jobs = []
     for name in names:
         kind, size = WORKS[name]
-        about = ABOUT[kind].format(size)
-        rows[name] = Row(name, about, floor=FLOORS[kind])
+        rows = {"seconds": Row(name, ABOUT[kind].format(size), floor=FLOORS[kind])}
         if kind == "chain":
-            rows[f"{name} first"] = Row(f"{name} first", "the same, in the first second", floor=1.0)
-            rows[f"{name} stall"] = Row(f"{name} stall", "the same, the longest step after the first")
-    return rows
+            rows["first"] = Row(f"{name} first", "the same, in the first second", floor=1.0)
+            rows["stall"] = Row(f"{name} stall", "the same, the longest step after the first")
+        measure = (
+            functools.partial(measure_update, size)
+            if kind == "clients"
+            else functools.partial(measure_step, name)
+        )
+        jobs.append(Job(name, list(LIBRARIES), rows, measure))
+    return jobs
 
 
-def measure_all(names: list[str], rounds: int) -> list[Row]:
-    rows = rows_for(names)
-    for turn in range(rounds):
-        for name in names:
-            for library in list(LIBRARIES)[:: -1 if turn % 2 else 1]:
-                progress(f"round {turn + 1} of {rounds}: {name} on {library}")
-                kind, size = WORKS[name]
-                try:
-                    if kind == "clients":
-                        found = {"seconds": seconds_of_an_update(library, size)}
-                    else:
-                        found = told_by([HERE / "growth.py", "--child", library, "grow", name], _LONGEST)
-                except RuntimeError as error:
-                    progress("")
-                    print(f"{name} failed on {library}:\n{error}", file=sys.stderr)
-                    continue
-                rows[name].seen[library].append(found["seconds"])
-                if kind == "chain":
-                    for part in ("first", "stall"):
-                        rows[f"{name} {part}"].seen[library].append(found[part])
-    progress("")
-    return list(rows.values())
+def measure_step(name: str, library: str) -> dict[str, float]:
+    return told_by([HERE / "growth.py", "--child", library, "grow", name], _LONGEST)
 
 
 def child(library: str, what: str, *arguments: str) -> None:
@@ -199,12 +195,14 @@ def main() -> int:
         return 0
     about = "Measure how steps grow with variables, operations and clients, against TensorFlow."
     parser = parser_of(about, {name: ABOUT[kind].format(size) for name, (kind, size) in WORKS.items()})
-    parser.add_argument("--write", action="store_true", help="put the table into the page of benchmarks")
     flags = parsed(parser, list(WORKS))
-    rows = measure_all(flags.works or list(WORKS), flags.rounds)
+    jobs = jobs_for(flags.works or list(WORKS))
+    take_turns("growth", jobs, flags.rounds)
+    rows = [row for job in jobs for row in job.rows.values()]
     where = conditions(flags.rounds)
+    save("growth", rows, where)
     print(f"{table(rows, False)}\n\n{where}\n{losses(rows)}")
-    if flags.write and not flags.works:
+    if flags.write:
         write_between("growth table", f"{table(rows, True)}\n\n{where}")
     return int(flags.check and not all(row.met for row in rows))
 

@@ -6,16 +6,17 @@ make bench
 
 from __future__ import annotations
 
+import functools
 import sys
 import tempfile
 from pathlib import Path
 
-from cluster import write_between
 from input_works import WORKS, prepare
-from run import Row, conditions, losses, parsed, parser_of, progress, table, told_by
+from measuring import Job, take_turns, told_by
+from report import HERE, Row, conditions, losses, save, table, write_between
+from run import parsed, parser_of
 from works import LIBRARIES
 
-HERE = Path(__file__).resolve().parent
 _LONGEST = 300.0
 
 
@@ -30,51 +31,41 @@ class Added(Row):
     def wanted(self) -> str:
         return "< +10 %"
 
-    def cells(self) -> list[str]:
-        if not self.complete:
-            return super().cells()
-        values = [f"{100 * (self.median(library) - 1):+.0f} %" for library in LIBRARIES]
-        return [self.name, *values, "", "", "", self.wanted, self.about]
 
-    @property
-    def is_lost(self) -> bool:
-        return False  # it is no ratio of the two
-
-
-def measure(library: str, name: str, folder: str) -> float:
+def measure(name: str, folder: str, library: str) -> dict[str, float]:
     """Runs one work once, in a new process."""
-    return told_by([HERE / "input_works.py", library, name, folder], _LONGEST)["seconds"]
+    found = told_by([HERE / "input_works.py", library, name, folder], _LONGEST)
+    if name in ("feeding", "queue_ps"):
+        # A share of a step has no processor time of its own; nor has a queue on a server, of which this is one end.
+        return {"seconds": found["seconds"]}
+    return {"seconds": found["seconds"], "processors": found["processor"]}
 
 
-def measure_all(names: list[str], rounds: int) -> list[Row]:
-    rows = {
-        name: (Added if name == "feeding" else Row)(name, WORKS[name].about, floor=WORKS[name].floor)
-        for name in names
-    }
-    with tempfile.TemporaryDirectory() as folder:
-        prepare(Path(folder))
-        for turn in range(rounds):
-            for name in names:
-                for library in list(LIBRARIES)[:: -1 if turn % 2 else 1]:
-                    progress(f"round {turn + 1} of {rounds}: {name} on {library}")
-                    try:
-                        rows[name].seen[library].append(measure(library, name, folder))
-                    except RuntimeError as error:
-                        progress("")
-                        print(f"{name} failed on {library}:\n{error}", file=sys.stderr)
-    progress("")
-    return list(rows.values())
+def jobs_for(names: list[str], folder: str) -> list[Job]:
+    jobs = []
+    for name in names:
+        work = WORKS[name]
+        if name == "feeding":
+            row: Row = Added(name, work.about, unit="added")
+        else:
+            row = Row(name, work.about, floor=work.floor)
+        jobs.append(Job(name, list(LIBRARIES), {"seconds": row}, functools.partial(measure, name, folder)))
+    return jobs
 
 
 def main() -> int:
     about = "Measure the input of TensorFleet against that of TensorFlow."
     parser = parser_of(about, {work.name: work.about for work in WORKS.values()})
-    parser.add_argument("--write", action="store_true", help="put the table into the page of benchmarks")
     flags = parsed(parser, list(WORKS))
-    rows = measure_all(flags.works or list(WORKS), flags.rounds)
+    with tempfile.TemporaryDirectory() as folder:
+        prepare(Path(folder))
+        jobs = jobs_for(flags.works or list(WORKS), folder)
+        take_turns("input", jobs, flags.rounds)
+    rows = [row for job in jobs for row in job.rows.values()]
     where = conditions(flags.rounds)
+    save("input", rows, where)
     print(f"{table(rows, False)}\n\n{where}\n{losses(rows)}")
-    if flags.write and not flags.works:
+    if flags.write:
         write_between("input table", f"{table(rows, True)}\n\n{where}")
     return int(flags.check and not all(row.met for row in rows))
 

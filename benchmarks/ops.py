@@ -5,20 +5,18 @@
     .venv-peers/bin/python benchmarks/ops.py --below 0.67
     .venv-peers/bin/python benchmarks/ops.py --write "string_*"
 
-Both libraries run in this process and take turns; the best of all rounds counts, since a busy machine only
-ever makes a run slower. Each is timed by the clock (the best run of a round) and by the processor time that all its
-threads took together (the mean of a round). A row's ratio is the lower of the two; above 1 TensorFleet is faster.
-Rows below 0.67 are timed again at the end, twice as long, and the best of all rounds of each library counts. Every row is told when it is measured; all are printed at the end, worst first. --write puts them among the rows of
-README.md; a run that is interrupted writes those that it has.
+Both libraries run in this process and take turns. Each is timed by the clock (the best run of a round, since a busy machine
+only ever makes a run slower) and by the processor time that all its threads took together (the mean of a round). The ratio is
+the median of the rounds. A row's ratio is the lower of the two; above 1 TensorFleet is faster. Rows below 0.67 are timed again
+at the end, twice as long, and all rounds count. Every row is told when it is measured; all are printed at the end, worst
+first. --write puts them among the rows of README.md; a run that is interrupted writes those that it has.
 """
 
 from __future__ import annotations
 
 import argparse
 import fnmatch
-import importlib.metadata
 import os
-import platform
 import re
 import sys
 import textwrap
@@ -35,11 +33,10 @@ import numpy as np
 import op_host
 import op_math
 import op_nn
-from cluster import HERE, write_between
-from run import duration
+from measuring import spoken
+from report import HERE, OURS, Row, conditions, save, write_between
 
 OPS = op_math.OPS | op_nn.OPS | op_host.OPS
-NEVER = np.array([np.inf, np.inf])
 LEAST = 0.67  # rows below are slow
 SETTLES = 0.01  # seconds after which the threads of a run wait for the next one
 MARKER = "op table"
@@ -54,15 +51,17 @@ class Found:
     more: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, name: str, best: dict[str, np.ndarray]) -> Found:
-        """The row of an op's best times."""
-        clock, busy = best["tensorflow"] / best["tensorfleet"]
-        times = (duration(float(best[key][0])) for key in ("tensorflow", "tensorfleet"))
-        return cls(name, round(float(min(clock, busy)), 2), (*times, f"{clock:.2f}", f"{busy:.2f}"))
+    def of(cls, row: Row) -> Found:
+        """The row of an op's times."""
+        clock, busy = row.ratio(), row.processors()
+        assert busy is not None
+        times = (row.shown("tensorflow"), row.shown(OURS))
+        cells = (*times, f"{clock:.2f}", row.spread(), f"{busy:.2f}")
+        return cls(row.name, round(min(clock, busy), 2), cells)
 
     def __str__(self) -> str:
-        theirs, ours, clock, busy = self.more
-        return f"{self.name:36}{theirs:>12}{ours:>14}{clock:>14}{busy:>15}"
+        theirs, ours, clock, spread, busy = self.more
+        return f"{self.name:36}{theirs:>12}{ours:>14}{clock:>14}{spread:>14}{busy:>15}"
 
 
 class Runner:
@@ -82,7 +81,7 @@ class Runner:
         for _ in range(25):  # ours tries both of its ways first
             self._run(*inputs)
 
-    def time(self, least: float) -> np.ndarray:
+    def time(self, least: float) -> tuple[float, float]:
         """Of the runs that fit into so many seconds: the best by the clock, the mean of the processors.
 
         The system counts the time of a thread when it stops, or a few times in 100 ms: a single run may seem to cost
@@ -98,23 +97,23 @@ class Runner:
             now = time.perf_counter()
             best, runs = min(best, now - start), runs + 1
         time.sleep(SETTLES)
-        return np.array([best, (time.process_time() - busy) / runs])
+        return best, (time.process_time() - busy) / runs
 
     def close(self) -> None:
         self._session.close()
 
 
-def measure(libraries: dict[str, Any], name: str, rounds: int, seconds: float) -> dict[str, np.ndarray]:
-    """The best times of an op in each library."""
-    call, inputs = OPS[name]
+def measure(libraries: dict[str, Any], row: Row, rounds: int, seconds: float) -> None:
+    """Adds rounds of an op in each library to its row; whoever began comes second next time."""
+    call, inputs = OPS[row.name]
     runners = {key: Runner(tf, call, inputs) for key, tf in libraries.items()}
-    best = dict.fromkeys(runners, NEVER)
-    for _ in range(rounds):
-        for key, runner in runners.items():
-            best[key] = np.minimum(best[key], runner.time(seconds))
+    for turn in range(rounds):
+        for key in list(runners)[:: -1 if turn % 2 else 1]:
+            clock, busy = runners[key].time(seconds)
+            row.seen[key].append(clock)
+            row.busy[key].append(busy)
     for runner in runners.values():
         runner.close()
-    return best
 
 
 def written() -> dict[str, Found]:
@@ -125,24 +124,25 @@ def written() -> dict[str, Found]:
     for line in slow.splitlines():
         name, *more = (cell.strip() for cell in line.strip("|").split("|"))
         if name in OPS:
-            rows.append(Found(name, min(float(more[2]), float(more[3])), tuple(more)))
+            rows.append(Found(name, min(float(more[2]), float(more[-1])), tuple(more)))
     return {row.name: row for row in rows if row.name in OPS}
 
 
-def page(rows: list[Found]) -> str:
+def page(rows: list[Found], where: str) -> str:
     """What the page of benchmarks says of all rows."""
     slow, others = ([row for row in rows if (row.ratio < LEAST) == below] for below in (True, False))
     fast = sum(row.ratio >= 1 for row in others)
-    version = importlib.metadata.version
-    head = ["| op | TensorFlow | TensorFleet | by the clock | by processors |", "|---|--:|--:|--:|--:|"]
+    head = [
+        "| op | TensorFlow | TensorFleet | by the clock | quartiles | by processors |",
+        "|---|--:|--:|--:|--:|--:|",
+    ]
     table = [*head, *("| " + " | ".join([row.name, *row.more]) + " |" for row in slow), ""]
     lines = [
         f"Of {len(rows)} rows {fast} are at 1 or above, {len(others) - fast} more at {LEAST} or above, and "
         f"{len(slow) or 'none'} below{':' if slow else '.'}",
         "",
         *(table if slow else []),
-        f"{time.strftime('%Y-%m-%d')}, {os.cpu_count()} CPUs ({platform.machine()}), Python "
-        f"{platform.python_version()}, tensorflow-cpu {version('tensorflow-cpu')}, jax {version('jax')}.",
+        where,
         "",
         "<details><summary>The others</summary>",
         "",
@@ -153,8 +153,8 @@ def page(rows: list[Found]) -> str:
     return "\n".join(lines)
 
 
-def measured(names: list[str], rounds: int, seconds: float, again: int) -> Iterator[Found]:
-    """The rows of ops, each as soon as it is measured; slow ones up to so many times again, with all that was measured."""
+def measured(names: list[str], rounds: int, seconds: float, again: int) -> Iterator[Row]:
+    """The rows of ops, each as soon as it is measured; slow ones up to so many times again, with more rounds."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import tensorflow.compat.v1 as oracle
@@ -163,19 +163,20 @@ def measured(names: list[str], rounds: int, seconds: float, again: int) -> Itera
     import tensorfleet
 
     libraries = {"tensorfleet": tensorfleet, "tensorflow": oracle}
-    best: dict[str, dict[str, np.ndarray]] = {}
+    rows: dict[str, Row] = {}
     for name in names:
+        row = Row(name, "one op")
         try:
-            best[name] = measure(libraries, name, rounds, seconds)
+            measure(libraries, row, rounds, seconds)
         except Exception as e:
             print(f"{name}: {type(e).__name__}: {e}", file=sys.stderr)
         else:
-            yield Found.of(name, best[name])
+            rows[name] = row
+            yield row
     for _ in range(again):
-        for name in [name for name in best if Found.of(name, best[name]).ratio < LEAST]:
-            more = measure(libraries, name, 2 * rounds, seconds)
-            best[name] = {key: np.minimum(times, more[key]) for key, times in best[name].items()}
-            yield Found.of(name, best[name])
+        for row in [row for row in rows.values() if Found.of(row).ratio < LEAST]:
+            measure(libraries, row, 2 * rounds, seconds)
+            yield row
 
 
 def main() -> None:
@@ -191,19 +192,28 @@ def main() -> None:
     parser.add_argument("names", nargs="*", default=["*"], help="ops to measure, or patterns; all by default")
     options = parser.parse_args()
     names = [name for name in OPS if any(fnmatch.fnmatchcase(name, p) for p in options.names)]
-    rows: dict[str, Found] = {}
+    # A round takes as long for each library; starting an op takes about as long as its rounds.
+    print(
+        f"{len(names)} ops, about {spoken(4 * len(names) * options.rounds * options.seconds)}.",
+        file=sys.stderr,
+    )
+    rows: dict[str, Row] = {}
     try:
         for row in measured(names, options.rounds, options.seconds, options.again):
             rows[row.name] = row
-            print(row, file=sys.stderr, flush=True)
+            print(f"{len(rows)}/{len(names)} {Found.of(row)}", file=sys.stderr, flush=True)
     except KeyboardInterrupt:
         print(f"interrupted after {len(rows)} of {len(names)} rows", file=sys.stderr)
-    print(f"{'op':36}{'TensorFlow':>12}{'TensorFleet':>14}{'by the clock':>14}{'by processors':>15}")
-    for row in sorted(rows.values(), key=lambda row: row.ratio):
+    where = conditions(options.rounds)
+    save("ops", list(rows.values()), where)
+    found = {name: Found.of(row) for name, row in rows.items()}
+    head = ("op", "TensorFlow", "TensorFleet", "by the clock", "quartiles", "by processors")
+    print("{:36}{:>12}{:>14}{:>14}{:>14}{:>15}".format(*head))
+    for row in sorted(found.values(), key=lambda row: row.ratio):
         if row.ratio < options.below:
             print(row)
     if options.write:
-        write_between(MARKER, page(sorted((written() | rows).values(), key=lambda row: row.ratio)))
+        write_between(MARKER, page(sorted((written() | found).values(), key=lambda row: row.ratio), where))
 
 
 if __name__ == "__main__":

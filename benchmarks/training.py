@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import json
 import os
 import shutil
@@ -25,7 +26,9 @@ from pathlib import Path
 from typing import Any
 
 from cluster import addresses, started
-from run import Row, conditions, parsed, parser_of, progress, table
+from measuring import Job, take_turns
+from report import Row, conditions, losses, save, table, write_between
+from run import parsed, parser_of
 from works import LIBRARIES, load
 
 HERE = Path(__file__).resolve()
@@ -94,7 +97,7 @@ def task(library: str, work: str, job: str, index: int, cluster: dict, folder: s
     os._exit(0)
 
 
-def measure(library: str, work: str) -> dict[str, float]:
+def measure(work: str, library: str) -> dict[str, float]:
     """What one new cluster measures."""
     cluster = {"ps": addresses(TASKS[work]), "worker": addresses(1)}
     folder = tempfile.mkdtemp()
@@ -124,15 +127,16 @@ def main() -> int:
         return 0
     names = flags.works or list(ABOUT)
     rows = {name: Row(name, ABOUT[name], floor=FLOORS[name]) for name in names}
-    for turn in range(flags.rounds):
-        for work in dict.fromkeys(TOGETHER[name] for name in names):
-            for library in list(LIBRARIES)[:: -1 if turn % 2 else 1]:
-                progress(f"round {turn + 1} of {flags.rounds}: {work} on {library}")
-                for name, seconds in measure(library, work).items():
-                    if name in rows:
-                        rows[name].seen[library].append(seconds)
-    progress("")
-    print(f"{table(list(rows.values()), False)}\n\n{conditions(flags.rounds)}")
+    jobs = []
+    for work in dict.fromkeys(TOGETHER[name] for name in names):
+        own = {name: row for name, row in rows.items() if TOGETHER[name] == work}
+        jobs.append(Job(work, list(LIBRARIES), own, functools.partial(measure, work)))
+    take_turns("training", jobs, flags.rounds)
+    where = conditions(flags.rounds)
+    save("training", list(rows.values()), where)
+    print(f"{table(list(rows.values()), False)}\n\n{where}\n{losses(list(rows.values()))}")
+    if flags.write:
+        write_between("training table", f"{table(list(rows.values()), True)}\n\n{where}")
     return int(flags.check and not all(row.met for row in rows.values()))
 
 

@@ -5,10 +5,10 @@ goes on elsewhere; one that hands back a number cannot, so no clock here stops t
 
 Run by `run.py` in a process of its own, once per library:
 
-    python benchmarks/works.py tensorfleet mlp100
+    python benchmarks/works.py tensorfleet mlp100 --size half
 
 prints one line of JSON: the seconds of a step by the clock, the processor time that all threads spent on it, and the most
-memory the process has used, in bytes.
+memory the process has used, in bytes. On `torch` and `jax` the step comes from peers_torch.py or peers_jax.py.
 """
 
 from __future__ import annotations
@@ -23,7 +23,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from report import SIZES
+
 LIBRARIES = {"tensorflow": "tensorflow.compat.v1", "tensorfleet": "tensorfleet"}
+#: libraries without graphs and sessions, and the modules that have their works
+PEERS = {"torch": "peers_torch", "jax": "peers_jax"}
 _BLOCKS = 5
 _WARM_STEPS, _WARM_SECONDS = 5, 1.0
 
@@ -34,22 +38,27 @@ class Work:
 
     name: str
     about: str
-    build: Callable[[Any], Callable[[], Any]]
+    #: given the library and the size, 1.0 for full: one step
+    build: Callable[[Any, float], Callable[[], Any]]
     #: how many steps one timed block has; 0 when the work is timed once, from the start of its process
     steps: int
     #: how many results one step stands for
     units: int
     floor: float | None
+    #: what is halved and doubled; empty if the work has one size only
+    scales: str
 
 
 WORKS: dict[str, Work] = {}
 
 
-def work(name: str, about: str, steps: int, floor: float | None, units: int = 1) -> Callable:
+def work(
+    name: str, about: str, steps: int, floor: float | None = None, units: int = 1, scales: str = ""
+) -> Callable:
     """Registers the decorated function as the builder of a work."""
 
     def register(build: Callable) -> Callable:
-        WORKS[name] = Work(name, about, build, steps, units, floor)
+        WORKS[name] = Work(name, about, build, steps, units, floor, scales)
         return build
 
     return register
@@ -71,34 +80,8 @@ def session(tf: Any) -> Any:
     return sess
 
 
-def training(tf: Any, optimizer: Any, loss: Any, feed: dict) -> Callable[[], Any]:
-    """A step that updates every variable and gives the loss."""
-    train = optimizer.minimize(loss)
-    sess = session(tf)
-    return lambda: sess.run([train, loss], feed)
-
-
-def images(pixels: Any, labels: Any, count: int) -> dict:
-    """Feeds random images of 784 pixels with one-hot labels."""
-    import numpy as np
-
-    random = np.random.default_rng(7)
-    classes = np.eye(10, dtype=np.float32)[random.integers(0, 10, count)]
-    return {pixels: random.random((count, 784), dtype=np.float32), labels: classes}
-
-
-def zeros(tf: Any, name: str, size: int) -> Any:
-    """A bias."""
-    return tf.get_variable(name, [size], initializer=tf.zeros_initializer())
-
-
-def cross_entropy(tf: Any, labels: Any, logits: Any) -> Any:
-    """The mean loss of a batch."""
-    return tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits_v2(labels=labels, logits=logits))
-
-
 @work("add", "a placeholder plus one", steps=3000, floor=5)
-def add(tf: Any) -> Callable[[], Any]:
+def add(tf: Any, size: float) -> Callable[[], Any]:
     number = tf.placeholder(tf.float32, [])
     following = number + 1.0
     sess = tf.Session()
@@ -106,143 +89,76 @@ def add(tf: Any) -> Callable[[], Any]:
 
 
 @work("assign", "one `assign_add` on a scalar variable", steps=3000, floor=2)
-def assign(tf: Any) -> Callable[[], Any]:
+def assign(tf: Any, size: float) -> Callable[[], Any]:
     counter = tf.Variable(0.0)
     count = tf.assign_add(counter, 1.0)
     sess = session(tf)
     return lambda: sess.run(count)
 
 
-def perceptron(tf: Any, hidden: int, optimizer: Any) -> Callable[[], Any]:
-    """784 pixels, one hidden layer, ten classes, a batch of 100."""
-    pixels, labels = tf.placeholder(tf.float32, [None, 784]), tf.placeholder(tf.float32, [None, 10])
-    layer = tf.nn.relu(tf.matmul(pixels, tf.get_variable("w1", [784, hidden])) + zeros(tf, "b1", hidden))
-    logits = tf.matmul(layer, tf.get_variable("w2", [hidden, 10])) + zeros(tf, "b2", 10)
-    return training(tf, optimizer, cross_entropy(tf, labels, logits), images(pixels, labels, 100))
+def model(name: str, *arguments: Any) -> Callable[[Any, float], Callable[[], Any]]:
+    """The builder of a model: a function of models.py with more arguments. Only the process that runs it needs NumPy."""
+
+    def build(tf: Any, size: float) -> Callable[[], Any]:
+        import models
+
+        return getattr(models, name)(tf, size, *arguments)
+
+    return build
 
 
-@work("mlp100", "training step, 784-100-10, batch 100, SGD", steps=200, floor=1.3)
-def mlp100(tf: Any) -> Callable[[], Any]:
-    return perceptron(tf, 100, tf.train.GradientDescentOptimizer(0.01))
-
-
-@work("mlp100adam", "the same with Adam", steps=200, floor=1.3)
-def mlp100adam(tf: Any) -> Callable[[], Any]:
-    return perceptron(tf, 100, tf.train.AdamOptimizer())
-
-
-@work("mlp1024", "training step, 784-1024-10, batch 100, SGD", steps=60, floor=1.1)
-def mlp1024(tf: Any) -> Callable[[], Any]:
-    return perceptron(tf, 1024, tf.train.GradientDescentOptimizer(0.01))
-
-
-@work("mlp1024adam", "the same with Adam", steps=60, floor=1.1)
-def mlp1024adam(tf: Any) -> Callable[[], Any]:
-    return perceptron(tf, 1024, tf.train.AdamOptimizer())
-
-
-@work("cnn", "training step of LeNet (5x5x32, 5x5x64, 512), batch 64, SGD", steps=10, floor=1.0)
-def cnn(tf: Any) -> Callable[[], Any]:
-    pixels, labels = tf.placeholder(tf.float32, [None, 784]), tf.placeholder(tf.float32, [None, 10])
-    maps, depth = tf.reshape(pixels, [-1, 28, 28, 1]), 1
-    for i, filters in enumerate((32, 64)):
-        kernel = tf.get_variable(f"kernel{i}", [5, 5, depth, filters])
-        maps = tf.nn.conv2d(maps, kernel, strides=[1, 1, 1, 1], padding="SAME")
-        maps = tf.nn.relu(tf.nn.bias_add(maps, zeros(tf, f"bias{i}", filters)))
-        maps = tf.nn.max_pool(maps, ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1], padding="SAME")
-        depth = filters
-    flat = tf.reshape(maps, [-1, 7 * 7 * 64])
-    layer = tf.nn.relu(tf.matmul(flat, tf.get_variable("w1", [7 * 7 * 64, 512])) + zeros(tf, "b1", 512))
-    logits = tf.matmul(layer, tf.get_variable("w2", [512, 10])) + zeros(tf, "b2", 10)
-    optimizer = tf.train.GradientDescentOptimizer(0.01)
-    return training(tf, optimizer, cross_entropy(tf, labels, logits), images(pixels, labels, 64))
-
-
-def embedding(tf: Any, rows: int) -> Callable[[], Any]:
-    """Two tables of `rows` x 128, a batch of 128 words, 64 sampled classes."""
-    import numpy as np
-
-    words = tf.placeholder(tf.int32, [128])
-    following = tf.placeholder(tf.int64, [128, 1])
-    vectors = tf.nn.embedding_lookup(tf.get_variable("vectors", [rows, 128]), words)
-    weights, biases = tf.get_variable("weights", [rows, 128]), zeros(tf, "biases", rows)
-    losses = tf.nn.sampled_softmax_loss(
-        weights=weights, biases=biases, labels=following, inputs=vectors, num_sampled=64, num_classes=rows
-    )
-    random = np.random.default_rng(7)
-    feed = {words: random.integers(0, rows, 128), following: random.integers(0, rows, (128, 1))}
-    return training(tf, tf.train.GradientDescentOptimizer(0.1), tf.reduce_mean(losses), feed)
-
-
-@work("embed", "sampled softmax over 50,000 words, batch 128, SGD", steps=60, floor=1.2)
-def embed(tf: Any) -> Callable[[], Any]:
-    return embedding(tf, 50_000)
-
-
-@work("embed_large", "the same with 500,000 words: a step must not cost more", steps=60, floor=None)
-def embed_large(tf: Any) -> Callable[[], Any]:
-    return embedding(tf, 500_000)
-
-
-@work("lstm", "training step, LSTM of 128 units unrolled 28 times, batch 128, SGD", steps=12, floor=1.3)
-def lstm(tf: Any) -> Callable[[], Any]:
-    units = 128
-    pixels, labels = tf.placeholder(tf.float32, [128, 784]), tf.placeholder(tf.float32, [128, 10])
-    gates = tf.get_variable("gates", [28 + units, 4 * units])
-    biases = zeros(tf, "biases", 4 * units)
-    memory = output = tf.zeros([128, units])
-    for row in tf.split(pixels, 28, axis=1):
-        together = tf.matmul(tf.concat([row, output], axis=1), gates) + biases
-        write, new, keep, show = tf.split(together, 4, axis=1)
-        memory = memory * tf.sigmoid(keep + 1.0) + tf.sigmoid(write) * tf.tanh(new)
-        output = tf.sigmoid(show) * tf.tanh(memory)
-    logits = tf.matmul(output, tf.get_variable("w", [units, 10])) + zeros(tf, "b", 10)
-    optimizer = tf.train.GradientDescentOptimizer(0.1)
-    return training(tf, optimizer, cross_entropy(tf, labels, logits), images(pixels, labels, 128))
-
-
-@work("resnet", "training step of a residual network of 20 layers, batch 32, momentum", steps=10, floor=None)
-def resnet(tf: Any) -> Callable[[], Any]:
-    import models
-
-    return models.resnet(tf)
-
-
-@work(
-    "transformer", "training step, 4 layers of attention, 16 x 64 of 2,000 words, Adam", steps=5, floor=None
+HIDDEN, FILTERS, UNITS, WIDTH = "hidden units", "filters", "units", "width"
+MLP = "training step, 784-{}-10, batch 100, SGD"
+work("mlp100", MLP.format(100), 200, 1.3, scales=HIDDEN)(model("perceptron", 100, False))
+work("mlp100adam", "the same with Adam", 200, 1.3, scales=HIDDEN)(model("perceptron", 100, True))
+work("mlp1024", MLP.format(1024), 60, 1.1, scales=HIDDEN)(model("perceptron", 1024, False))
+work("mlp1024adam", "the same with Adam", 60, 1.1, scales=HIDDEN)(model("perceptron", 1024, True))
+work("cnn", "training step of LeNet (5x5x32, 5x5x64, 512), batch 64, SGD", 10, 1.0, scales=FILTERS)(
+    model("cnn")
 )
-def transformer(tf: Any) -> Callable[[], Any]:
-    import models
-
-    return models.transformer(tf)
-
-
-@work(
+work("embed", "sampled softmax over 50,000 words, batch 128, SGD", 60, 1.2, scales="batch and samples")(
+    model("embedding", 50_000)
+)
+work(
+    "embed_large",
+    "the same with 500,000 words: a step must not cost more",
+    steps=60,
+    scales="batch and samples",
+)(model("embedding", 500_000))
+work("lstm", "training step, LSTM of 128 units unrolled 28 times, batch 128, SGD", 12, 1.3, scales=UNITS)(
+    model("lstm")
+)
+work("lstm_fused", "the same program; PyTorch by its fused op, JAX by a loop", steps=12, scales=UNITS)(
+    model("lstm")
+)
+work("lstm_block", "the same LSTM by the fused op of each library", steps=12, scales=UNITS)(
+    model("lstm_block")
+)
+work("resnet", "training step of a residual network of 20 layers, batch 32, momentum", 10, scales=FILTERS)(
+    model("resnet")
+)
+work("transformer", "training step, 4 layers of attention, 16 x 64 of 2,000 words, Adam", 5, scales=WIDTH)(
+    model("transformer")
+)
+work(
     "wide_deep",
     "training step, 20 columns of hashed words embedded and weighed, batch 512",
-    steps=60,
-    floor=None,
+    steps=64,
+    scales="columns",
+)(model("wide_and_deep", False))
+work("wide_deep_ids", "the same from numbers instead of words", steps=64, scales="columns")(
+    model("wide_and_deep", True)
 )
-def wide_deep(tf: Any) -> Callable[[], Any]:
-    import models
-
-    return models.wide_and_deep(tf)
-
-
-@work("sentences", "training step, LSTM over 32 sentences of 10 to 40 words, Adam", steps=60, floor=None)
-def sentences(tf: Any) -> Callable[[], Any]:
-    import models
-
-    return models.sentences(tf)
-
-
-@work("start", "process start to the end of the first step of mlp100adam", steps=0, floor=1.3)
-def start(tf: Any) -> Callable[[], Any]:
-    return mlp100adam(tf)
+work("sentences", "training step, LSTM over 32 sentences of 10 to 40 words, Adam", 64, scales="lengths")(
+    model("sentences")
+)
+work("start", "process start to the end of the first step of mlp100adam", steps=0, floor=1.3)(
+    model("perceptron", 100, True)
+)
 
 
 @work("graphs", "a small new graph: build, initialize, run once", steps=1, floor=1.0, units=100)
-def graphs(tf: Any) -> Callable[[], Any]:
+def graphs(tf: Any, size: float) -> Callable[[], Any]:
     def hundred() -> None:
         for i in range(100):
             with tf.Graph().as_default():
@@ -280,13 +196,17 @@ def measure(chosen: Work, step: Callable[[], Any], since: float) -> tuple[float,
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Measure one work on one library.")
-    parser.add_argument("library", choices=LIBRARIES)
+    parser.add_argument("library", choices=[*LIBRARIES, *PEERS])
     parser.add_argument("work", choices=WORKS)
+    parser.add_argument("--size", choices=SIZES, default="full", help="how large the work is")
     parser.add_argument("--since", type=float, default=time.time(), help="when this process was started")
     flags = parser.parse_args()
-    tf = load(flags.library)
-    chosen = WORKS[flags.work]
-    seconds, processors = measure(chosen, chosen.build(tf), flags.since)
+    chosen, size = WORKS[flags.work], SIZES[flags.size]
+    if flags.library in PEERS:
+        step = importlib.import_module(PEERS[flags.library]).WORKS[flags.work](size)
+    else:
+        step = chosen.build(load(flags.library), size)
+    seconds, processors = measure(chosen, step, flags.since)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
     print(json.dumps({"seconds": seconds, "processors": processors, "bytes": peak}))
 

@@ -54,8 +54,8 @@ def _verbosity():
 @pytest.fixture
 def session(graph):
     """A session on the default graph, and the default session."""
-    with Session(graph=graph) as made:
-        yield made
+    with Session(graph=graph) as result:
+        yield result
 
 
 @pytest.fixture
@@ -64,9 +64,9 @@ def serve():
     with contextlib.ExitStack() as ending:
 
         def start(*args, **kwargs):
-            made = Server(*args, **kwargs)
-            ending.callback(made.stop)
-            return made
+            result = Server(*args, **kwargs)
+            ending.callback(result.stop)
+            return result
 
         yield start
 
@@ -74,16 +74,16 @@ def serve():
 @pytest.fixture
 def server():
     """A server by itself, in this process."""
-    made = Server.create_local_server()
-    yield made
-    made.stop()
+    result = Server.create_local_server()
+    yield result
+    result.stop()
 
 
 @pytest.fixture
 def tasks():
     """Starts programs as processes; they end with the test."""
-    with Tasks() as made:
-        yield made
+    with Tasks() as result:
+        yield result
 
 
 @pytest.fixture(autouse=True)

@@ -73,15 +73,15 @@ _VAGUE = {
 
 
 def annotations_of(tree: ast.AST) -> list[ast.expr]:
-    found: list[ast.expr | None] = []
+    results: list[ast.expr | None] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             args = node.args
             named = [*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg]
-            found += [node.returns, *(arg.annotation for arg in named if arg is not None)]
+            results += [node.returns, *(arg.annotation for arg in named if arg is not None)]
         elif isinstance(node, ast.AnnAssign):
-            found.append(node.annotation)
-    return [annotation for annotation in found if annotation is not None]
+            results.append(node.annotation)
+    return [annotation for annotation in results if annotation is not None]
 
 
 def says_nothing(annotation: ast.expr) -> bool:

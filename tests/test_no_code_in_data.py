@@ -14,20 +14,20 @@ READS_DATA = {"tensorfleet_legacy/keras/datasets/plain_pickles.py"}
 
 
 def used_in(path: Path) -> set[str]:
-    found = set()
+    result = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
-            found |= {alias.name.partition(".")[0] for alias in node.names} & MODULES
+            result |= {alias.name.partition(".")[0] for alias in node.names} & MODULES
         elif isinstance(node, ast.ImportFrom):
-            found |= {(node.module or "").partition(".")[0]} & MODULES
+            result |= {(node.module or "").partition(".")[0]} & MODULES
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            found |= {node.func.id} & {"eval", "exec", "__import__"}
+            result |= {node.func.id} & {"eval", "exec", "__import__"}
         elif isinstance(node, ast.keyword) and node.arg == "allow_pickle":
-            found |= set() if ast.unparse(node.value) == "False" else {"allow_pickle"}
-    return found
+            result |= set() if ast.unparse(node.value) == "False" else {"allow_pickle"}
+    return result
 
 
 def test_nothing_turns_data_into_code():
-    found = {name_of(path): used_in(path) for path in sources()}
+    by_name = {name_of(path): used_in(path) for path in sources()}
     allowed = RUNS_SCRIPTS | LOADS_FUNCTIONS | READS_DATA
-    assert {name: used for name, used in found.items() if used and name not in allowed} == {}
+    assert {name: used for name, used in by_name.items() if used and name not in allowed} == {}

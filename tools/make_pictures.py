@@ -38,10 +38,8 @@ def ratios(page: str, marker: str) -> list[tuple[str, float, str]]:
     """The works of a table with the ratio of TensorFlow's time to ours, and what a step of them is."""
     between = page.partition(f"<!-- {marker} -->")[2].partition(f"<!-- /{marker} -->")[0]
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in between.splitlines() if "|" in line]
-    found = [
-        (row[0], float(row[3]), row[-1]) for row in rows if len(row) >= 6 and re.fullmatch(r"[\d.]+", row[3])
-    ]
-    return [row for row in found if row[0] != "memory"]  # not a time
+    times = [row for row in rows if len(row) >= 6 and not row[1].endswith("MB")]
+    return [(row[0], float(row[3]), row[-1]) for row in times if re.fullmatch(r"[\d.]+", row[3])]
 
 
 def place(ratio: float) -> float:

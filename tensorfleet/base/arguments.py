@@ -22,10 +22,10 @@ def signature_of(text: str, **values: Any) -> Signature:
     names = [arg.arg for arg in written.args.args]
     defaults = [_value(node, values) for node in written.args.defaults]
     empty = [REQUIRED] * (len(names) - len(defaults))
-    found = [_parameter(n, d) for n, d in zip(names, [*empty, *defaults], strict=True)]
+    parameters = [_parameter(n, d) for n, d in zip(names, [*empty, *defaults], strict=True)]
     if written.args.kwarg:
-        found.append(Parameter(written.args.kwarg.arg, Parameter.VAR_KEYWORD))
-    return Signature(found)
+        parameters.append(Parameter(written.args.kwarg.arg, Parameter.VAR_KEYWORD))
+    return Signature(parameters)
 
 
 def _value(node: ast.expr, values: dict[str, Any]) -> Any:
@@ -38,8 +38,8 @@ def _parameter(name: str, default: Any = REQUIRED) -> Parameter:
 
 def like(function: Callable[..., Any], without: tuple[str, ...] = (), **defaults: Any) -> Signature:
     """The signature of a function, or of a class, without some arguments and with other defaults for some."""
-    found = [p for p in inspect.signature(function).parameters.values() if p.name not in without]
-    return Signature([p.replace(default=defaults.get(p.name, p.default)) for p in found])
+    parameters = [p for p in inspect.signature(function).parameters.values() if p.name not in without]
+    return Signature([p.replace(default=defaults.get(p.name, p.default)) for p in parameters])
 
 
 def bound(signature: Signature, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:

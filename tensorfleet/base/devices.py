@@ -151,8 +151,8 @@ def _canonical(device: str) -> str:
 @lru_cache(maxsize=4096)
 def hardware(device: str) -> str:
     """The name of the processor behind a device: all CPUs of a task are the same one."""
-    task, found, name = device.rpartition("/device:")
-    return f"{task}{found}CPU" if name.startswith("CPU:") else device
+    task, separator, name = device.rpartition("/device:")
+    return f"{task}{separator}CPU" if name.startswith("CPU:") else device
 
 
 @lru_cache(maxsize=4096)

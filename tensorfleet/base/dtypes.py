@@ -30,11 +30,11 @@ class DType:
     _ref: DType
 
     def __init__(self, type_enum: int) -> None:
-        made = _BY_ENUM.get(int(type_enum))
-        if made is None:
+        known = _BY_ENUM.get(int(type_enum))
+        if known is None:
             raise TypeError(f"type_enum is not a valid types_pb2.DataType: {type_enum}")
         for slot in DType.__slots__:
-            setattr(self, slot, getattr(made, slot))
+            setattr(self, slot, getattr(known, slot))
 
     @classmethod
     def _define(cls, enum: int, name: str, np_type: type) -> DType:
@@ -272,7 +272,7 @@ def as_dtype(type_value: DTypeLike) -> DType:
         raise TypeError(f"Cannot convert value {type_value!r} to a TensorFlow DType.") from e
     if np_type.kind in "SU":
         return string
-    found = BY_NUMPY.get(np_type) or BY_NUMPY.get(np_type.newbyteorder("="))
-    if found is None:
+    result = BY_NUMPY.get(np_type) or BY_NUMPY.get(np_type.newbyteorder("="))
+    if result is None:
         raise TypeError(f"Cannot convert value {type_value!r} to a TensorFlow DType.")
-    return found
+    return result

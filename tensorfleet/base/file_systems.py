@@ -240,8 +240,8 @@ class _Remote:
                 if failed is not None:
                     failed(missing)
                 return
-            found = list(driver.walk(place, topdown=topdown))
-        yield from ((root + folder, list(folders), list(files)) for folder, folders, files in found)
+            entries = list(driver.walk(place, topdown=topdown))
+        yield from ((root + folder, list(folders), list(files)) for folder, folders, files in entries)
 
     def absolute(self, path: str) -> str:
         return path
@@ -296,8 +296,8 @@ _LOCAL, _REMOTE = _Local(), _Remote()
 
 def scheme_of(path: str) -> str:
     """The scheme of a URL, empty for a path of this machine."""
-    found = _URL.match(path)
-    return "" if found is None else found[1].lower()
+    match = _URL.match(path)
+    return "" if match is None else match[1].lower()
 
 
 def is_remote(path: str) -> bool:

@@ -194,13 +194,13 @@ def _lazy_getter(module: types.ModuleType, path: str) -> Callable[[str], Any]:
             index.load("place", path)
         full = f"{path}.{name}" if path else name
         source = full if _is_known(full) else _lent(path, name)
-        found = None
+        result = None
         if source is None and not name.startswith("__"):
-            found = _FINDERS[path](name) if path in _FINDERS else _lent_module(path, name)
-            found = _imported(path, name) if found is None else found
-        if found is not None:
-            setattr(module, name, found)
-            return found
+            result = _FINDERS[path](name) if path in _FINDERS else _lent_module(path, name)
+            result = _imported(path, name) if result is None else result
+        if result is not None:
+            setattr(module, name, result)
+            return result
         if source is None:
             part = (
                 full.removeprefix("python.").removeprefix("contrib.").removeprefix("compat.v2.").split(".")[0]
@@ -226,15 +226,15 @@ def _is_known(name: str) -> bool:
 
 def _names_in(module: types.ModuleType, path: str) -> list[str]:
     """The names of a module, loaded or not."""
-    found = {*vars(module), *_LISTED.get(path, tuple)()}
+    names = {*vars(module), *_LISTED.get(path, tuple)()}
     for place in (path, *filter(None, _BORROWS.get(path, ()))):
         start = f"{place}." if place else ""
-        found.update(
+        names.update(
             rest
             for name in (*_LAZY, *_NAMES, *index.listed("name"))
             if name.startswith(start) and "." not in (rest := name[len(start) :])
         )
-    return sorted(found - {""})
+    return sorted(names - {""})
 
 
 def _lent(module: str, name: str) -> str | None:

@@ -21,7 +21,7 @@ from tensorfleet.cli.scripts.packages import file_of
 from tensorfleet.cli.task_counts import Asked, spoken, tasks_for
 
 app = typer.Typer(
-    help="Launcher unmodified TensorFlow 1 scripts, on this machine or on a cluster.",
+    help="Run unmodified TensorFlow 1 scripts, on this machine or on a cluster.",
     epilog="Start with `tensorfleet run --ps 1 --workers 2 train.py`. See docs/launch.md for details.",
     no_args_is_help=True,
     add_completion=False,
@@ -32,7 +32,7 @@ app = typer.Typer(
 
 
 def main() -> None:
-    """Launcher the console script."""
+    """Run the console script."""
     app(prog_name="tensorfleet")
 
 
@@ -50,7 +50,7 @@ def _options(
         typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
     ] = False,
 ) -> None:
-    """Launcher unmodified TensorFlow 1 scripts, on this machine or on a cluster."""
+    """Run unmodified TensorFlow 1 scripts, on this machine or on a cluster."""
 
 
 @app.command(context_settings={"allow_interspersed_args": False, "ignore_unknown_options": False})
@@ -66,7 +66,7 @@ def run(
     ] = None,
     module: Annotated[
         bool,
-        typer.Option("-m", "--module", help="Launcher a module, such as trainer.task, instead of a file."),
+        typer.Option("-m", "--module", help="Run a module, such as trainer.task, instead of a file."),
     ] = False,
     ps: Annotated[int | None, typer.Option(min=0, help="Set the number of parameter servers.")] = None,
     workers: Annotated[int | None, typer.Option(min=0, help="Set the number of workers.")] = None,
@@ -118,7 +118,7 @@ def run(
         bool, typer.Option("--dry-run", help="Print the command of each task and exit.")
     ] = False,
 ) -> None:
-    """Launcher a script as the tasks of a cluster.
+    """Run a script as the tasks of a cluster.
 
     The run ends when the workers have ended. Each task gets its role in all usual forms: `TF_CONFIG`, the script's
     own flags (`--ps_hosts`, `--worker_hosts`, `--job_name`, `--task_index` or similar names), `CLUSTER_SPEC`,
@@ -126,16 +126,17 @@ def run(
 
     `tensorfleet run --ps 1 --workers 2 train.py -- --train_steps 200`
     """
-    if module and (found := file_of(script)) is None:
+    if module and (module_file := file_of(script)) is None:
         path = script.replace(".", "/")
         raise typer.BadParameter(
             f"No module {script} in {os.getcwd()}: neither {path}.py nor {path}/__main__.py exists.",
             param_hint="-m",
         )
-    script = str(found) if module else script
+    script = str(module_file) if module else script
     if not Path(script).is_file() and cluster is None:
         raise typer.BadParameter(f"No file {script} in {os.getcwd()}.", param_hint="SCRIPT")
     given = list(arguments or [])
+    # `run train.py --ps 2` is a frequent slip. Counts after the script are ours only if none came before it.
     if ps is None and workers is None and not chief and not job and cluster is None:
         given, behind = _counts_behind(Path(script), given)
         ps, workers = behind.get("ps"), behind.get("workers")
@@ -156,6 +157,7 @@ def run(
         for task in tasks:
             typer.echo(f"[{task.label}] {task.shown()}")
         return
+    # Nobody said how many tasks there are. If the script then makes another cluster, the run starts again with that.
     guessed = asked.is_nothing and not (evaluator or cluster)
     again = wishes if guessed and not tasks[0].is_alone else None
     _go(tasks, script, name, log_dir, restart, timeout, keep_going, tensorboard, tui, again)
@@ -167,37 +169,37 @@ def _counts_behind(script: Path, given: list[str]) -> tuple[list[str], dict[str,
 
     end = given.index("--") if "--" in given else len(given)
     pattern = re.compile(r"--(ps|workers)(?:=(\d+))?")
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     rest: list[str] = []
     i = 0
     while i < end:
         match = pattern.fullmatch(given[i])
         number = match and (match[2] or (given[i + 1] if i + 1 < end else ""))
         if match and number and number.isdecimal():
-            found[match[1]] = int(number)
+            counts[match[1]] = int(number)
             i += 1 if match[2] else 2
         else:
             rest.append(given[i])
             i += 1
-    if not found or not found.keys().isdisjoint(flags_of(script)):
+    if not counts or not counts.keys().isdisjoint(flags_of(script)):
         return given, {}
-    told = " ".join(f"--{option} {number}" for option, number in found.items())
+    options = " ".join(f"--{option} {number}" for option, number in counts.items())
     print(
-        f"tensorfleet: using {told} as an option of the launcher, because {script} has no such flag. "
+        f"tensorfleet: using {options} as an option of the launcher, because {script} has no such flag. "
         "Write it before the script.",
         file=sys.stderr,
     )
-    return rest + given[end:], found
+    return rest + given[end:], counts
 
 
 def _numbers(texts: list[str]) -> dict[str, int]:
-    found = _pairs(texts, "--job")
-    for name, count in found.items():
+    pairs = _pairs(texts, "--job")
+    for name, count in pairs.items():
         if not count.isdigit():
             raise typer.BadParameter(
                 f"{name}={count} is not a number of tasks. Write for example {name}=2.", param_hint="--job"
             )
-    return {name: int(count) for name, count in found.items()}
+    return {name: int(count) for name, count in pairs.items()}
 
 
 def _go(
@@ -226,13 +228,13 @@ def _go(
             output = Panes([task.label for task in tasks], logs)
         return Launcher(tasks, name, script, logs, restart, timeout, keep_going, output, made).go()
 
-    made = (logs / "cluster.json").absolute() if guessed else None
+    cluster_file = (logs / "cluster.json").absolute() if guessed else None
     with show(tensorboard):
         try:
-            code = go(tasks, made)
-            if guessed and made and made.exists() and code < 128:  # not interrupted
-                counts = json.loads(made.read_text())
-                made.unlink()
+            code = go(tasks, cluster_file)
+            if guessed and cluster_file and cluster_file.exists() and code < 128:  # not interrupted
+                counts = json.loads(cluster_file.read_text())
+                cluster_file.unlink()
                 typer.echo(
                     f"tensorfleet: {script} creates a cluster of {spoken(counts)}. Restarting with these tasks.",
                     err=True,
@@ -251,13 +253,13 @@ def _fresh_name(script: str, log_dir: Path) -> str:
 
 
 def _pairs(texts: list[str], option: str) -> dict[str, str]:
-    found = {}
+    result = {}
     for text in texts:
         key, equals, value = text.partition("=")
         if not equals or not key:
             raise typer.BadParameter(f"{text!r} does not have the form NAME=VALUE.", param_hint=option)
-        found[key.strip()] = value
-    return found
+        result[key.strip()] = value
+    return result
 
 
 @app.command(context_settings={"allow_interspersed_args": False})
@@ -307,10 +309,10 @@ def ps() -> None:
     """List the runs on this machine and their tasks."""
     from tensorfleet.cli.registry import runs
 
-    found = list(runs())
-    if not found:
+    entries = list(runs())
+    if not entries:
         typer.echo("No runs.")
-    for entry in found:
+    for entry in entries:
         typer.echo(
             f"{entry['name']}  {entry['script']}  (launcher {entry['launcher']}, logs in {entry['logs']})"
         )
@@ -333,18 +335,18 @@ def stop(
 
     known = list(runs())
     running = f"Running: {', '.join(entry['name'] for entry in known)}." if known else "No runs."
-    found = [entry for entry in known if every or not names or entry["name"] in names]
+    matches = [entry for entry in known if every or not names or entry["name"] in names]
     missing = [name for name in names or [] if name not in {entry["name"] for entry in known}]
-    if missing or not found:
+    if missing or not matches:
         typer.echo(
             f"No run named {' or '.join(missing)} on this machine. {running}" if missing else running,
             err=True,
         )
         raise typer.Exit(1)
-    if len(found) > 1 and not every and not names:
+    if len(matches) > 1 and not every and not names:
         typer.echo(f"There are several runs. {running} Give a name, or --all.", err=True)
         raise typer.Exit(2)
-    for entry in found:
+    for entry in matches:
         typer.echo(f"{entry['name']}: {stop_run(entry)}")
 
 
@@ -398,11 +400,11 @@ def certs(
     try:
         from tensorfleet.cli.certificates import make_certificates
 
-        made = make_certificates(folder, list(hosts or []))
+        files = make_certificates(folder, list(hosts or []))
     except (ImportError, OSError, ValueError) as error:
         typer.echo(f"tensorfleet: {error}", err=True)
         raise typer.Exit(1) from None
     typer.echo(
-        f"Created {', '.join(path.name for path in made)} in {folder}. Keep ca.key here and copy the others."
+        f"Created {', '.join(path.name for path in files)} in {folder}. Keep ca.key here and copy the others."
     )
     typer.echo(f"Set TENSORFLEET_TLS={folder} (and TENSORFLEET_TLS_MUTUAL=1) for each task and client.")

@@ -84,8 +84,8 @@ def _devices() -> Iterator[Finding]:
 
     start = time.perf_counter()
     jax, _ = load_jax()
-    found = ", ".join(str(device) for device in jax.devices())
-    yield Finding("devices", f"{found} (JAX ready in {time.perf_counter() - start:.1f} s)", "ok")
+    names = ", ".join(str(device) for device in jax.devices())
+    yield Finding("devices", f"{names} (JAX ready in {time.perf_counter() - start:.1f} s)", "ok")
     if os.path.exists("/dev/nvidiactl") and not any(d.platform == "gpu" for d in jax.devices()):
         yield Finding("GPU", "present, but JAX does not find it", "warning", 'pip install "jax[cuda12]"')
     cores = core_count()

@@ -119,7 +119,7 @@ def _stop_at_sessions(session: Any) -> None:
 def _as_worker(script: str, arguments: list[str]) -> list[str]:
     """What a run with one server and two workers would tell its first worker."""
     addresses = {"ps": ["127.0.0.1:1"], "worker": ["127.0.0.1:2", "127.0.0.1:3"]}
-    places = {job: [planning.Place(a) for a in found] for job, found in addresses.items()}
+    places = {job: [planning.Place(a) for a in hosts] for job, hosts in addresses.items()}
     task = planning.plan(planning.Wishes(script, arguments), places, token="")[1]
     os.environ.update(task.environment)
     return task.command[task.command.index(script) + 1 :]

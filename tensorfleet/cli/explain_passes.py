@@ -85,12 +85,12 @@ def _pruned(plan: Plan, before: int) -> str:
 
 
 def _resolved(plan: Plan, before: int) -> str:
-    found = []
+    phrases = []
     if plan.loops:
-        found.append(f"made {_count(len(plan.loops), 'loop')} of {_count(len(plan.inside), 'operation')}")
+        phrases.append(f"made {_count(len(plan.loops), 'loop')} of {_count(len(plan.inside), 'operation')}")
     if plan.guards:
-        found.append(f"{_count(len(plan.guards), 'operation')} in branches")
-    return ", ".join(found)
+        phrases.append(f"{_count(len(plan.guards), 'operation')} in branches")
+    return ", ".join(phrases)
 
 
 def _planned(plan: Plan, before: int) -> str:

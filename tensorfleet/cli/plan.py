@@ -122,8 +122,8 @@ class _TaskForms:
     @property
     def names_jobs(self) -> bool:
         """Whether a task is told its job, or its number within that: not its number among all, or its machine."""
-        told = {*self.flags, *self.places.values(), *self.variables.values()}
-        return not self.hosts and not told & {"rank", "node", "nodes", "pod", "named_pod"}
+        roles = {*self.flags, *self.places.values(), *self.variables.values()}
+        return not self.hosts and not roles & {"rank", "node", "nodes", "pod", "named_pod"}
 
 
 Cluster = dict[str, list[Place]]  # by job; an evaluator is no part of it
@@ -131,12 +131,13 @@ Cluster = dict[str, list[Place]]  # by job; an evaluator is no part of it
 
 def is_for_clusters(script: Path) -> bool:
     """Whether a script expects to be told which task of a cluster it is."""
-    found = {*told_by_flags(script), *positions_of(script).values()}
+    roles = {*told_by_flags(script), *positions_of(script).values()}
+    # A number alone names a task only where all tasks are of one job.
     needs_job = len(cluster_in(script)) != 1 and not has_one_job(script)
-    told = "task_index" in found and (not needs_job or bool({"job_name", "is_ps"} & found))
-    told |= "rank" in found or ("job_name" in found and bool(other_jobs(script)))
+    by_flags = "task_index" in roles and (not needs_job or bool({"job_name", "is_ps"} & roles))
+    by_flags |= "rank" in roles or ("job_name" in roles and bool(other_jobs(script)))
     by_variables = (variables_of(script) or hosts_in(script)) and makes_cluster(script)
-    return (told and not starts_copies(script)) or reads_tf_config(script) or bool(by_variables)
+    return (by_flags and not starts_copies(script)) or reads_tf_config(script) or bool(by_variables)
 
 
 def is_told_by_arguments(wishes: Wishes) -> bool:
@@ -180,18 +181,18 @@ def _is_ranked(read: dict[str, str]) -> bool:
 
 def _names_a_task(config: str) -> bool:
     try:
-        told = json.loads(config or "{}")
+        value = json.loads(config or "{}")
     except ValueError:
         return False
-    return isinstance(told, dict) and bool(told.get("task"))
+    return isinstance(value, dict) and bool(value.get("task"))
 
 
 def starts_its_tasks(wishes: Wishes) -> bool:
     """Whether a script makes its cluster all by itself: nothing asks which task it is, or it starts them as processes."""
     script = Path(wishes.script)
-    told = wishes.flag_names or any("{" in argument for argument in wishes.arguments)
+    has_templates = wishes.flag_names or any("{" in argument for argument in wishes.arguments)
     alone = makes_cluster(script) and not is_for_clusters(script)
-    return not told and alone and (not asks_who_it_is(script) or starts_copies(script))
+    return not has_templates and alone and (not asks_who_it_is(script) or starts_copies(script))
 
 
 def is_known_to_clients(script: Path) -> bool:
@@ -233,8 +234,8 @@ def jobs_of(script: Path) -> dict[str, int]:
 
 def servers_of(script: Path) -> int:
     """How many parameter servers a script needs of which only the workers were asked for."""
-    told = {*told_by_flags(script), *positions_of(script).values()}
-    knows_jobs = "job_name" in told and is_for_clusters(script)
+    roles = {*told_by_flags(script), *positions_of(script).values()}
+    knows_jobs = "job_name" in roles and is_for_clusters(script)
     knows_jobs |= (reads_tf_config(script) or names_task(variables_of(script))) and asks_for_ps(script)
     return jobs_of(script).get("ps", 0) if knows_jobs else 0
 
@@ -282,6 +283,7 @@ def without_servers(script: Path, counts: dict[str, int]) -> dict[str, int]:
 def plan(wishes: Wishes, cluster: Cluster, token: str, evaluators: list[Place] | None = None) -> list[Task]:
     """Every task of a run: the servers first, then the chief, the workers, the evaluators."""
     forms = _forms(wishes, cluster)
+    # Servers start before the tasks that connect to them.
     order = sorted(cluster, key=lambda job: (job not in SERVER_JOBS, job not in ("chief", "master"), job))
     ordered = {job: cluster[job] for job in order}
     tasks = [_task(wishes, ordered, forms, token, j, i, p) for j in order for i, p in enumerate(cluster[j])]
@@ -300,23 +302,23 @@ def plan_again(wishes: Wishes, tasks: list[Task], made: dict[str, int], ports: I
         called.get(j, j): [Place(f"127.0.0.1:{next(ports)}") for _ in range(n)] for j, n in made.items()
     }
     before = {job: sum(task.job == job for task in tasks) for job in cluster}
-    told = replace(wishes, counts={job: n for job, n in before.items() if n})
+    again = replace(wishes, counts={job: n for job, n in before.items() if n})
     evaluators = [Place("") for task in tasks if task.job == "evaluator"]
-    return plan(told, cluster, tasks[0].environment.get(TOKEN, ""), evaluators)
+    return plan(again, cluster, tasks[0].environment.get(TOKEN, ""), evaluators)
 
 
 def _forms(wishes: Wishes, cluster: Cluster) -> _TaskForms:
     script = Path(wishes.script)
     variables = variables_of(script)
     silent = names_task(variables) and refuses_flags(script) and not wishes.flag_names
-    told = {} if silent else told_by_flags(script, wishes.flag_names, cluster)
+    flags = {} if silent else told_by_flags(script, wishes.flag_names, cluster)
     telling = {"job_name", "is_ps", "task_index", "rank"}
-    places = {} if telling & told.keys() else positions_of(script)
-    knows = telling & {*told, *places.values(), *variables.values()}
+    places = {} if telling & flags.keys() else positions_of(script)
+    knows = telling & {*flags, *places.values(), *variables.values()}
     by_host = {} if knows else hosts_in(script)
-    told = told if by_host else {role: flag for role, flag in told.items() if role != "machine"}
+    flags = flags if by_host else {role: flag for role, flag in flags.items() if role != "machine"}
     renamed = {job: name for job, name in job_names(script).items() if name not in cluster}
-    return _TaskForms(told, places, variables, by_host, renamed, own_first=reads_places(script))
+    return _TaskForms(flags, places, variables, by_host, renamed, own_first=reads_places(script))
 
 
 def plan_alone(wishes: Wishes) -> list[Task]:
@@ -351,10 +353,11 @@ def _task(
         "cluster_file": CLUSTER_FILE,
         **{f"is_{kind}": str(job == kind) for kind in ("ps", "worker", "chief")},
     }
+    # Where no job is the chief, the first worker is.
     if job == "worker" and index == 0 and "chief" not in addresses:
         values["is_chief"] = str(True)
-    told = {**values, **of_task(addresses, job, index)}
-    values["rank"] = told["rank"]
+    by_role = {**values, **of_task(addresses, job, index)}
+    values["rank"] = by_role["rank"]
     machine = dict(enumerate(forms.hosts.get(job, []))).get(index)
     values["machine"] = machine or ""
     flags = [a for role, flag in forms.flags.items() for a in _as_arguments(flag, _value(role, flag, values))]
@@ -367,12 +370,13 @@ def _task(
         "JOB_NAME": job,
         "TASK_INDEX": str(index),
         **{f"{job.upper()}_HOSTS": ",".join(where) for job, where in addresses.items()},
-        **{name: _joined(told[role]) for name, role in forms.variables.items()},
+        **{name: _joined(by_role[role]) for name, role in forms.variables.items()},
         **({HOST: machine} if machine else {}),
         **({PLACED: json.dumps(placed)} if place.host is None else {}),
         **({SERVES: f"{name}/{index}"} if job in SERVER_JOBS and forms.names_jobs else {}),
         **({TOKEN: token} if token else {}),
         **_devices(wishes.gpus_per_worker, job, index, "chief" in addresses),
+        # Last: what the user sets with --env wins.
         **wishes.environment,
     }
     python = place.host.python if place.host else wishes.python
@@ -400,24 +404,25 @@ def _as_arguments(flag: Flag, value: str | list[str]) -> list[str]:
         return [f"--{flag.name}={json.dumps(value)}"]
     if flag.many and isinstance(value, list):
         return [f"--{flag.name}", *value] if value else []
-    told = _joined(value)
-    return [f"--{flag.name}={int(told) - flag.added if flag.added and told.isdigit() else told}"]
+    text = _joined(value)
+    return [f"--{flag.name}={int(text) - flag.added if flag.added and text.isdigit() else text}"]
 
 
 def _in_places(places: dict[int, str], values: dict[str, str | list[str]], given: list[str]) -> list[str]:
     """The user's arguments, with the task's own at their places among them; not where the user has put them."""
     filled = [_filled(a, values) for a in given]
+    # An argument with {task_index} and the like shows that the user has placed the values.
     if not places or filled != given:
         return filled
-    found: list[str] = []
+    arguments: list[str] = []
     rest = iter(filled)
     for place in range(1, max(places) + 1):
         if place in places:
             value = values[places[place]]
-            found.append(_joined(value))
+            arguments.append(_joined(value))
         else:
-            found += [a for a in [next(rest, None)] if a is not None]
-    return [*found, *rest]
+            arguments += [a for a in [next(rest, None)] if a is not None]
+    return [*arguments, *rest]
 
 
 def _filled(argument: str, values: dict[str, str | list[str]]) -> str:
@@ -437,6 +442,7 @@ def _devices(per_worker: int | None, job: str, index: int, has_chief: bool) -> d
         return {"CUDA_VISIBLE_DEVICES": ""}
     if per_worker is None or job not in ("worker", "chief"):
         return {}
+    # The chief has the first GPUs, and the workers those behind.
     place = index + (1 if has_chief and job == "worker" else 0)
     start = place * per_worker
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")

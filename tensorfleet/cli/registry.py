@@ -76,10 +76,10 @@ def runs() -> Iterator[dict[str, Any]]:
 def _is_ours(path: Path) -> bool:
     """Whether nobody else can put files there: by them `stop` knows which processes to end."""
     try:
-        found = path.lstat()
+        status = path.lstat()
     except OSError:
         return False
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o002
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o002
 
 
 def _started(pid: int) -> str | None:

@@ -46,12 +46,12 @@ class _Signal(NamedTuple):
 def free_ports(count: int) -> list[int]:
     """Ports of this machine that nobody listens on."""
     with contextlib.ExitStack() as open_sockets:
-        found = []
+        result = []
         for _ in range(count):
             listener = open_sockets.enter_context(socket.socket())
             listener.bind(("127.0.0.1", 0))
-            found.append(listener.getsockname()[1])
-        return found
+            result.append(listener.getsockname()[1])
+        return result
 
 
 class Launcher:
@@ -97,6 +97,7 @@ class Launcher:
 
     def go(self) -> int:
         """Starts everything and stays until everything has ended."""
+        # A process of its own: it ends the tasks even if this one is killed.
         guardian = Guardian()
         try:
             with self._signals():
@@ -110,6 +111,7 @@ class Launcher:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return _BROKEN_PIPE
         finally:
+            # Whatever ended the loop, no task outlives the launcher.
             for running in self._running.values():
                 running.send(signal.SIGKILL)
             guardian.close()
@@ -174,6 +176,7 @@ class Launcher:
         stopping = self._policy.stopping
         actions = self._policy.on_exit(label, code, now)
         state = "ended" if code == 0 or stopping else "failed"
+        # A task that is restarted has not failed the run.
         if state == "failed" and actions[:1] != [Start(label)]:
             self._failed.append(label)
         self._entry.update(label, running.pid, running.task.address, state)
@@ -210,6 +213,7 @@ class Launcher:
         self._entry.update(label, running.pid, task.address, "running")
 
     def _on_line(self, label: str, text: str) -> None:
+        # Tasks that print faster than a terminal shows them wait here, or the lines would fill the memory.
         self._room.acquire()
         self._events.put(_Line(label, text))
 

@@ -81,8 +81,8 @@ def _counts(wishes: planning.Wishes, asked: Asked) -> dict[str, int] | None:
     """How many tasks of each job; None where the script runs once, told nothing of clusters."""
     script = Path(wishes.script)
     if asked.is_nothing:
-        told = planning.is_told_by_arguments(wishes) or planning.is_for_clusters(script)
-        if (not told and not asked.evaluator) or planning.is_one_task(wishes):
+        is_clustered = planning.is_told_by_arguments(wishes) or planning.is_for_clusters(script)
+        if (not is_clustered and not asked.evaluator) or planning.is_one_task(wishes):
             return None
         counts = planning.jobs_asked_for(wishes)
         _note(f"{script} is written for a cluster. Starting {spoken(counts)}.")
@@ -145,13 +145,13 @@ def _evaluates_nothing(script: Path, counts: dict[str, int]) -> bool:
 def _placed(hosts: dict[str, list[Host]]) -> planning.Cluster:
     """Every task's address: the ports of a host are counted up."""
     used: dict[str, int] = {}
-    found: planning.Cluster = {}
+    result: planning.Cluster = {}
     for job, tasks in hosts.items():
         for host in tasks:
             port = host.first_port + used.get(host.name, 0)
             used[host.name] = used.get(host.name, 0) + 1
-            found.setdefault(job, []).append(planning.Place(f"{host.address}:{port}", host))
-    return found
+            result.setdefault(job, []).append(planning.Place(f"{host.address}:{port}", host))
+    return result
 
 
 def spoken(counts: dict[str, int]) -> str:

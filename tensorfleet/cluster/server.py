@@ -28,6 +28,8 @@ from tensorfleet.cluster.transport.listener import Listener
 from tensorfleet.cluster.transport.tensor_bytes import describe
 from tensorfleet.cluster.transport.token import configured, token
 from tensorfleet.cluster.worker.pending_replies import PendingReply
+from tensorfleet.cluster.worker.short_requests import ShortRequests
+from tensorfleet.cluster.worker.stages import SHORT_SECONDS
 from tensorfleet.cluster.worker.worker import Worker
 from tensorfleet.kernels.parallel_for import core_count, use_threads
 from tensorfleet.runtime.shared_memory import shared_variables
@@ -114,6 +116,7 @@ class Server:
         _share_cores(self.cluster, self.job, self.index)
         self.worker = Worker(self.task, self.config)
         self.incarnation = secrets.randbits(63)
+        self._shorts = ShortRequests(self.worker, self._fail)
         self._stopping = threading.Event()
         self._channels: set[wire.Channel] = set()
         #: by the connection on which a client is watched: the tasks whose servers its process has
@@ -257,6 +260,7 @@ class Server:
                 self._give_back(channel)
         finally:
             self._channels.discard(channel)
+            self._shorts.forget(channel)
             self._clients.pop(channel, None)
             channel.close()
             if hello.control and not self._stopping.is_set():  # or it was this end that closed it
@@ -288,7 +292,8 @@ class Server:
 
     def _answer(self, channel: wire.Channel, client: str) -> bool:
         """Handles one message and replies."""
-        frame = channel.receive()
+        frame = self._shorts.receive(channel)
+        began = time.perf_counter()
         # Any other message means that the last reply has arrived, and what it took from queues is gone for good.
         if frame.kind == RETURN:
             self._give_back(channel)
@@ -298,6 +303,8 @@ class Server:
                 if channel.is_closed():
                     return False  # the client has given up, for example while this process was suspended
                 self._run(channel, frame)
+                is_short = time.perf_counter() - began < SHORT_SECONDS
+                channel.short_requests = channel.short_requests + 1 if is_short else 0
             elif frame.kind == messages.BOARD:
                 self._show(channel, frame.read(messages.Board))
             elif frame.kind == messages.STOP:
@@ -428,6 +435,7 @@ class Server:
         else:
             for sock in self._sockets:
                 sock.close()
+        self._shorts.close()
         for channel in list(self._channels):
             channel.close()
         self.worker.close()
@@ -442,6 +450,7 @@ class Server:
             self._listener = None
         for sock in self._sockets:
             sock.close()
+        self._shorts.abandon_after_fork()
         for channel in list(self._channels):
             channel.abandon()
         self._channels.clear()

@@ -28,18 +28,18 @@ def explain_placement(session: object, fetches: object = None) -> str:
 
 def _plain_session(given: object) -> BaseSession:
     """The session inside the wrappers of monitored sessions."""
-    found: Any = given
-    while not isinstance(found, BaseSession):
-        inside = getattr(found, "_tf_sess", None)
-        if inside is None and not hasattr(found, "_sess"):
+    result: Any = given
+    while not isinstance(result, BaseSession):
+        inside = getattr(result, "_tf_sess", None)
+        if inside is None and not hasattr(result, "_sess"):
             raise TypeError(
                 f"session must be a tf.Session or a monitored session, but got {type(given)}. Pass the session whose "
                 "operations you want to see."
             )
-        found = found._sess if inside is None else inside()
-        if found is None:
+        result = result._sess if inside is None else inside()
+        if result is None:
             raise RuntimeError("Session is already closed. Explain its placement before it is closed.")
-    return found
+    return result
 
 
 def placement_table(placer: Placer) -> str:

@@ -131,12 +131,12 @@ class StalenessOptimizer(Optimizer):
                 zeros = np.zeros(self._num_workers or 0, np.int64)
                 self._steps = Variable(zeros, trainable=False, name="worker_steps")
         if self._policy == "drop":
-            made = self._unless_stale(pairs, global_step)
+            result = self._unless_stale(pairs, global_step)
         else:
             with control_dependencies([self.staleness]):
-                made = self._opt.apply_gradients(pairs, global_step, name)
-        self._update_op = made.op if isinstance(made, Tensor) else made
-        return made
+                result = self._opt.apply_gradients(pairs, global_step, name)
+        self._update_op = result.op if isinstance(result, Tensor) else result
+        return result
 
     def _demand_hook(self) -> list[Operation]:
         """An operation that fails without this worker's hook, which does the waiting."""
@@ -157,6 +157,7 @@ class StalenessOptimizer(Optimizer):
             self.histogram[age] += 1
 
     def _unless_stale(self, pairs: list[tuple[Any, Variable]], global_step: Variable) -> Operation:
+        # Slots made inside `cond` would be variables of a branch, and could not be initialized.
         with control_dependencies(None):
             self._opt._create_slots([v for _, v in pairs])
 
@@ -323,6 +324,7 @@ class _WarmUp(SessionRunHook):
         began, seen = time.monotonic(), -1
         while not self._over:
             step = int(run_context.session.run(self._read))
+            # The limit is for a chief that makes no step, not for one that is slow.
             if step != seen:
                 began, seen = time.monotonic(), step
             if step >= self._steps:
@@ -361,6 +363,7 @@ class _WaitForSlowest(SessionRunHook):
 
     def after_create_session(self, session: BaseSession, coord: Coordinator) -> None:
         """Starts where the slowest is."""
+        # A restarted worker has lost its own count. From zero, all others would wait for it to catch up.
         self._mine = int(session.run(self._steps).min())
         session.run(self._tell, {self._value: self._mine})
 

@@ -15,9 +15,9 @@ def stop_server(target: object, task: str | None = None) -> list[str]:
     Returns the names of the servers that were stopped; others that are not running are left out. Raises
     `UnavailableError` when nobody answers at `target`, `InvalidArgumentError` when the cluster has no such task.
     """
-    found = getattr(target, "sess_str", target)
-    if not isinstance(found, str):
+    address = getattr(target, "sess_str", target)
+    if not isinstance(address, str):
         raise TypeError(f"target must be a session or a string such as grpc://host:port, but got {target!r}")
     if task is not None and not isinstance(task, str):
         raise TypeError(f"task must be a name such as /job:ps/task:1, but got {task!r}")
-    return targets.stop(found, task)
+    return targets.stop(address, task)

@@ -85,8 +85,8 @@ class _Trace:
 
     def format_to_string(self, pretty: bool = False) -> str:
         """The events as JSON text."""
-        made = {"traceEvents": self._events}
-        return json.dumps(made, indent=2 if pretty else None, separators=None if pretty else (",", ":"))
+        trace = {"traceEvents": self._events}
+        return json.dumps(trace, indent=2 if pretty else None, separators=None if pretty else (",", ":"))
 
 
 @export("python.client.timeline.AllocationMaximum")
@@ -116,9 +116,9 @@ def _maximums(step_stats: StepStats) -> dict[str, AllocationMaximum]:
     changes: dict[str, list[tuple[int, int, str]]] = {}
     for node in nodes:
         for output in node.output:
-            told = output.tensor_description.allocation_description
-            name, size = f"{node.node_name}:{output.slot}", told.requested_bytes
-            of = changes.setdefault(told.allocator_name or "cpu", [])
+            allocation = output.tensor_description.allocation_description
+            name, size = f"{node.node_name}:{output.slot}", allocation.requested_bytes
+            of = changes.setdefault(allocation.allocator_name or "cpu", [])
             of += [(node.all_start_micros, size, name), (last[node.node_name] + 1, -size, name)]
     return {allocator: _peak(of) for allocator, of in changes.items()}
 

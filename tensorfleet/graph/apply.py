@@ -53,17 +53,17 @@ def apply_any(op_type: str, *inputs: TensorLike, name: str | None = None, **attr
 
 def _grouped_outputs(op: Operation) -> list[Any]:
     """One entry per declared output: a tensor, or a list of tensors."""
-    found: list[Any] = []
+    result: list[Any] = []
     start = 0
     for arg in op.spec.outputs:
         if arg.number_attr or arg.type_list_attr:
             count = arg_count(arg, op._attrs)
-            found.append(list(op._outputs[start : start + count]))
+            result.append(list(op._outputs[start : start + count]))
             start += count
         else:
-            found.append(op._outputs[start])
+            result.append(op._outputs[start])
             start += 1
-    return found
+    return result
 
 
 def apply_op(op_type: str, *inputs: TensorLike, name: str | None = None, **attrs: Any) -> Operation:
@@ -82,6 +82,7 @@ def apply_op(op_type: str, *inputs: TensorLike, name: str | None = None, **attrs
 def _build(graph: Graph, spec: OpSpec, inputs: Sequence[Any], attrs: dict[str, Any], name: str) -> Operation:
     state = graph._local()
     outer = state.name_scope
+    # A name with a slash at its end is a scope that is open already: it was made unique when it was opened.
     scope = name[:-1] if name.endswith("/") else graph.unique_name(name)
     state.name_scope = scope  # constants made for this op's arguments are named inside it
     try:
@@ -96,6 +97,7 @@ def _build(graph: Graph, spec: OpSpec, inputs: Sequence[Any], attrs: dict[str, A
                 known[key] = TensorShape(None)
         flat: list[Tensor] = []
         held: list[Operation] = []
+        # In the order of the signature: the first input of a type attribute decides it, and later ones must agree.
         for arg, value in zip(spec.inputs, inputs, strict=True):
             tensors = _convert_input(spec, arg, value, known)
             flat += tensors
@@ -139,6 +141,7 @@ def _check_inputs(spec: OpSpec, tensors: Sequence[Tensor], attrs: dict[str, Any]
             expected += [(dtype, arg.is_ref) for dtype in attrs[arg.type_list_attr]]
             continue
         dtype: DType = arg.dtype or attrs[arg.type_attr]
+        # The count comes from a message and may be huge. One more than there are is enough to be refused.
         expected += [(dtype, arg.is_ref)] * min(_arg_length(arg, attrs), len(tensors) + 1)
     if len(expected) != len(tensors):
         raise ValueError(
@@ -172,12 +175,12 @@ def _arg_length(arg: Arg, attrs: dict[str, Any]) -> int:
         return 1
     if named not in attrs:
         raise ValueError(f"NodeDef missing attr '{named}'")
-    found: int = attrs[named] if arg.number_attr else len(attrs[named])
-    if not 0 <= found <= MAX_OUTPUTS:
+    result: int = attrs[named] if arg.number_attr else len(attrs[named])
+    if not 0 <= result <= MAX_OUTPUTS:
         raise ValueError(
-            f"Attr '{named}' is {found}: a node has between 0 and {MAX_OUTPUTS} inputs or outputs."
+            f"Attr '{named}' is {result}: a node has between 0 and {MAX_OUTPUTS} inputs or outputs."
         )
-    return found
+    return result
 
 
 def _convert_input(spec: OpSpec, arg: Arg, value: TensorLike, known: dict[str, Any]) -> list[Tensor]:
@@ -190,6 +193,7 @@ def _convert_input(spec: OpSpec, arg: Arg, value: TensorLike, known: dict[str, A
         raise TypeError(
             f"'{spec.name}' Op requires that input '{arg.name}' be a mutable tensor (e.g.: a tf.Variable)"
         )
+    # RefSelect copies here: an update of its result would be lost without a word.
     if arg.is_ref and spec.updates and tensor._op.type == "RefSelect":
         raise TypeError(
             f"'{spec.name}' Op cannot change {tensor.name}: what ref_select gives is for reading. Update the variables "
@@ -202,16 +206,16 @@ def _convert_types(spec: OpSpec, arg: Arg, values: Any, known: dict[str, Any]) -
     """The tensors of a list in which each has a type of its own."""
     if not hasattr(values, "__len__"):
         raise TypeError(f"Expected list for '{arg.name}' argument to '{spec.name}' Op, not {values!r}.")
-    told = known.get(arg.type_list_attr)
-    if told is not None and len(told) != len(values):
-        raise _other_types(spec, arg, values, told)
+    types = known.get(arg.type_list_attr)
+    if types is not None and len(types) != len(values):
+        raise _other_types(spec, arg, values, types)
     tensors = []
     for i, v in enumerate(values):
         try:
-            tensors.append(to_tensor(v, told[i] if told else None, name=f"{arg.name}_{i}"))
+            tensors.append(to_tensor(v, types[i] if types else None, name=f"{arg.name}_{i}"))
         except (TypeError, ValueError) as e:
-            if told is not None:
-                raise _other_types(spec, arg, values, told) from e
+            if types is not None:
+                raise _other_types(spec, arg, values, types) from e
             raise TypeError(
                 f"Tensors in list passed to '{arg.name}' of '{spec.name}' Op have types [{_types_of(values)}] that are "
                 f"invalid. Tensors: {values} ({e})"
@@ -231,14 +235,14 @@ def _other_types(spec: OpSpec, arg: Arg, values: Any, told: Sequence[DType]) -> 
 
 def _types_of(values: Iterable[Any]) -> str:
     """The types that values would have as tensors, for a message."""
-    found = []
+    names = []
     for v in values:
         try:
             dtype = v.dtype if hasattr(v, "dtype") else dtypes.as_dtype(make_array(v).dtype)
-            found.append(dtypes.as_dtype(dtype).base_dtype.name)
+            names.append(dtypes.as_dtype(dtype).base_dtype.name)
         except (TypeError, ValueError):
-            found.append("<NOT CONVERTIBLE TO TENSOR>")
-    return ", ".join(found)
+            names.append("<NOT CONVERTIBLE TO TENSOR>")
+    return ", ".join(names)
 
 
 def _convert_one(spec: OpSpec, arg: Arg, value: TensorLike, known: dict[str, Any], name: str) -> Tensor:
@@ -350,12 +354,14 @@ def _convert_list(spec: OpSpec, arg: Arg, values: object, known: dict[str, Any])
             "match."
         ) from e
     least = spec.attrs[arg.number_attr].minimum if arg.number_attr in spec.attrs else None
+    # An empty list cannot decide a type.
     least = (1 if arg.type_attr else 0) if least is None else least
     if len(tensors) < least:
         raise ValueError(
             f"List argument '{arg.name}' to '{spec.name}' Op with length {len(tensors)} shorter than minimum length "
             f"{least}."
         )
+    # Two lists of one op can share a number attribute, such as the indices and data of DynamicStitch.
     count = known.setdefault(arg.number_attr, len(tensors))
     if count != len(tensors):
         raise ValueError(
@@ -367,16 +373,16 @@ def _convert_list(spec: OpSpec, arg: Arg, values: object, known: dict[str, Any])
 
 def output_types(spec: OpSpec, attrs: dict[str, Any]) -> list[DType]:
     """The types of the outputs, given all attributes."""
-    found: list[DType] = []
+    result: list[DType] = []
     for arg in spec.outputs:
         if arg.type_list_attr:
-            found += attrs[arg.type_list_attr]
+            result += attrs[arg.type_list_attr]
             continue
         dtype: DType = arg.dtype or attrs[arg.type_attr]
         if arg.is_ref:
             dtype = dtype._as_ref
-        found += [dtype] * _arg_length(arg, attrs)
-    return found
+        result += [dtype] * _arg_length(arg, attrs)
+    return result
 
 
 def add_const(array: np.ndarray, dtype: DType, name: str, verify_shape: Any = None) -> Tensor:

@@ -51,8 +51,8 @@ def _cleaned(kind: str, attr: Attr, value: Any) -> Any:
             ) from e
         if kind == "func":
             raise TypeError(f"Don't know how to convert {value!r} to a func for argument {attr.name}") from e
-        told = "DataType" if kind == "type" else kind
-        raise TypeError(f"Expected {told} for argument '{attr.name}' not {value!r}.") from e
+        type_name = "DataType" if kind == "type" else kind
+        raise TypeError(f"Expected {type_name} for argument '{attr.name}' not {value!r}.") from e
 
 
 def _check_minimum(spec: OpSpec, attr: Attr, clean: Any) -> None:

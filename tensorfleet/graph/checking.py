@@ -76,11 +76,11 @@ def _by_name(nodes: list[Any]) -> dict[str, int]:
     if not fine or ".." in whole or max(map(len, names), default=0) > MAX_DEPTH:
         for name in names:
             check_name(name)
-    found = dict(zip(names, range(len(names)), strict=True))
-    if len(found) < len(names):
-        twice = next(name for i, name in enumerate(names) if found[name] != i)
+    result = dict(zip(names, range(len(names)), strict=True))
+    if len(result) < len(names):
+        twice = next(name for i, name in enumerate(names) if result[name] != i)
         raise ValueError(f"Node '{twice}' is not unique")
-    return found
+    return result
 
 
 def check_name(name: str) -> None:
@@ -98,10 +98,10 @@ def _edges(
     nodes: list[Any], numbers: dict[str, int], ops: list[str], mapped: Collection[str]
 ) -> tuple[list[int], list[int]]:
     """The nodes that must be made before each node, all in one list, and how many of them belong to each."""
-    found: list[int] = []
+    sources: list[int] = []
     counts: list[int] = []
     for i, node in enumerate(nodes):
-        before = len(found)
+        before = len(sources)
         plain = not mapped and ops[i] not in _MERGES
         controls = False
         for text in node.input if plain else ():
@@ -114,17 +114,17 @@ def _edges(
             if number is None:
                 plain = False
                 break
-            found.append(number)
+            sources.append(number)
         if not plain:  # not written in the simplest way, which is rare
-            found[before:] = _sources(node, numbers, ops, mapped)
-        counts.append(len(found) - before)
-    return found, counts
+            sources[before:] = _sources(node, numbers, ops, mapped)
+        counts.append(len(sources) - before)
+    return sources, counts
 
 
 def _sources(node: NodeDef, numbers: dict[str, int], ops: list[str], mapped: Collection[str]) -> list[int]:
     """The nodes that must be made before a node."""
     merges = node.op in _MERGES
-    found: list[int] = []
+    result: list[int] = []
     controls = False
     for text in node.input:
         parts = _INPUT.fullmatch(text)
@@ -144,8 +144,8 @@ def _sources(node: NodeDef, numbers: dict[str, int], ops: list[str], mapped: Col
             raise ValueError(f"Node '{node.name}': Unknown input node '{text[:200]}'")
         # An edge that leads back to the start of a loop is set when everything is made.
         if controlling or not merges or ops[number] not in _NEXTS:
-            found.append(number)
-    return found
+            result.append(number)
+    return result
 
 
 def _check_order(nodes: list[Any], ops: list[str], sources: list[int], left: list[int]) -> None:

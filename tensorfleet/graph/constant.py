@@ -29,8 +29,8 @@ def constant_value(tensor: Tensor) -> np.ndarray | None:
     if op._constant is None:
         op._constant = _UNKNOWN  # also to itself, where inputs were replaced so that it needs itself
         op._constant = _evaluate(op)
-    found = op._constant
-    return None if found is _UNKNOWN else found[tensor.value_index]
+    values = op._constant
+    return None if values is _UNKNOWN else values[tensor.value_index]
 
 
 def of_shape(op: Operation) -> np.ndarray | None:
@@ -99,9 +99,9 @@ def constant_value_as_shape(tensor: Tensor) -> TensorShape:
             whole = whole.concatenate(constant_value_as_shape(piece))
         return whole
     if op.type == "StridedSlice":
-        found = _sliced(op)
-        if found is not None:
-            return found
+        result = _sliced(op)
+        if result is not None:
+            return result
     count = tensor.shape.num_elements()
     return TensorShape(None) if count is None else TensorShape._of((None,) * count)
 
@@ -150,10 +150,10 @@ def _computed(op: Operation) -> int | None:
     from tensorfleet.graph.kernels import run_numpy
 
     try:
-        found = int(run_numpy(op, values)[0])
+        known_size = int(run_numpy(op, values)[0])
     except Exception:  # as above: the op itself will raise it
         return None
-    return None if found < 0 else found
+    return None if known_size < 0 else known_size
 
 
 def _sliced(op: Operation) -> TensorShape | None:

@@ -68,17 +68,17 @@ def to_tensor(
     # By priority, and of equal ones in the order of registration, as TensorFlow documents it.
     for _, types, convert in _REGISTERED:
         if isinstance(value, types):
-            made = _call(convert, value, wanted, name, preferred, as_ref)
-            if made is NotImplemented:
+            result = _call(convert, value, wanted, name, preferred, as_ref)
+            if result is NotImplemented:
                 continue
-            if not isinstance(made, Tensor):
-                raise RuntimeError(f"Conversion function for {types} returned non-Tensor: {made!r}")
-            if wanted is not None and not wanted.is_compatible_with(made.dtype):
+            if not isinstance(result, Tensor):
+                raise RuntimeError(f"Conversion function for {types} returned non-Tensor: {result!r}")
+            if wanted is not None and not wanted.is_compatible_with(result.dtype):
                 raise RuntimeError(
                     f"Conversion function for {types} returned incompatible dtype: "
-                    f"requested = {wanted.name}, actual = {made.dtype.name}"
+                    f"requested = {wanted.name}, actual = {result.dtype.name}"
                 )
-            return made
+            return result
     return _from_python(value, wanted, name, preferred)
 
 
@@ -92,9 +92,9 @@ def _call(
 ) -> Any:
     if wanted is None and preferred is not None:
         try:
-            made = convert(value, dtype=dtypes.as_dtype(preferred), name=name, as_ref=as_ref)
-            if made is not NotImplemented:
-                return made
+            result = convert(value, dtype=dtypes.as_dtype(preferred), name=name, as_ref=as_ref)
+            if result is not NotImplemented:
+                return result
         except (TypeError, ValueError):
             pass  # a preference only
     return convert(value, dtype=wanted, name=name, as_ref=as_ref)
@@ -130,6 +130,7 @@ def _pack(
     from tensorfleet.graph.scopes import name_scope
 
     dtype = wanted or _dtype_within(values)
+    # TensorFlow casts the items if the caller names a type, and refuses mixed types if it does not.
     cast = dtype.base_dtype != _dtype_within(values).base_dtype
     with name_scope(name, "packed", None) as scope:
         items = []
@@ -137,15 +138,15 @@ def _pack(
             if isinstance(item, (list, tuple)) and contains_tensor(item):
                 items.append(_pack(item, dtype, str(i), preferred))
             else:
-                made = to_tensor(item, None if isinstance(item, Tensor) else dtype, name=str(i))
-                if cast and made.dtype.base_dtype != dtype.base_dtype:
-                    made = apply("Cast", made, DstT=dtype.base_dtype)
-                if made.dtype.base_dtype != dtype.base_dtype:
+                tensor = to_tensor(item, None if isinstance(item, Tensor) else dtype, name=str(i))
+                if cast and tensor.dtype.base_dtype != dtype.base_dtype:
+                    tensor = apply("Cast", tensor, DstT=dtype.base_dtype)
+                if tensor.dtype.base_dtype != dtype.base_dtype:
                     raise TypeError(
-                        f"Cannot convert a list containing a tensor of dtype {made.dtype} to {dtype} "
-                        f"(Tensor is: {made!r})"
+                        f"Cannot convert a list containing a tensor of dtype {tensor.dtype} to {dtype} "
+                        f"(Tensor is: {tensor!r})"
                     )
-                items.append(made)
+                items.append(tensor)
         return apply("Pack", items, name=scope)
 
 
@@ -262,6 +263,7 @@ def _guess(value: TensorLike) -> np.ndarray:
     if isinstance(value, bool):
         return np.array(value)
     if isinstance(value, int):
+        # As TensorFlow: int32 unless the number needs 64 bits.
         fits = -(2**31) <= value < 2**31
         return np.array(value, np.int32 if fits else np.int64)
     if value is None:

@@ -34,9 +34,9 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
             )
         graph = get_default_graph()
         inputs = [to_tensor(a) for a in args]
-        first, made = len(graph.get_operations()), set(map(id, get_collection(GraphKeys.GLOBAL_VARIABLES)))
+        first, before = len(graph.get_operations()), set(map(id, get_collection(GraphKeys.GLOBAL_VARIABLES)))
         result, grad_fn = f(*inputs)
-        variables = _used(graph.get_operations()[first:], made)
+        variables = _used(graph.get_operations()[first:], before)
         options = {"variables": variables} if variables else {}
         if variables and not _takes_variables(grad_fn):
             raise TypeError(
@@ -52,8 +52,8 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
         count = len(flat)
 
         def gradient(op: Operation, *grads: Tensor | None) -> list[Gradient]:
-            found = grad_fn(*grads[:count], **options)
-            given, of_variables = found if variables else (found, [])
+            result = grad_fn(*grads[:count], **options)
+            given, of_variables = result if variables else (result, [])
             given = nest.flatten(given)
             for what, some, wanted in (("inputs", given, inputs), ("variables", of_variables, variables)):
                 if len(some) != len(wanted):
@@ -92,17 +92,17 @@ def dependent_variables(input_ops: object, output_ops: object) -> list[Any]:
     variables = {source(v): v for v in get_collection(GraphKeys.TRAINABLE_VARIABLES)}
     ends = {t._op for t in inputs}
     seen: set[Operation] = set()
-    found: list[Any] = []
+    result: list[Any] = []
     back = [t._op for t in reversed(outputs)]
     while back:
         op = back.pop()
         if op in seen or op in ends:
             continue
         seen.add(op)
-        found += [variables[t] for t in op._outputs if t in variables]
+        result += [variables[t] for t in op._outputs if t in variables]
         if op._gradient_function is not None or op.spec.differentiable:
             back += [t._op for t in reversed(op._inputs)]
-    return found
+    return result
 
 
 @export("recompute_grad")
@@ -117,8 +117,8 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
             with control_dependencies([g for g in grads if g is not None]):
                 fresh = [apply("Identity", a) for a in args]  # one tensor may have been given twice
                 again = f(*fresh)
-            found = gradients(again, [*fresh, *variables], list(grads))
-            return (found[: len(args)], found[len(args) :]) if variables else found
+            result = gradients(again, [*fresh, *variables], list(grads))
+            return (result[: len(args)], result[len(args) :]) if variables else result
 
         return result, gradient
 

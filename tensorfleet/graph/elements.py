@@ -31,9 +31,9 @@ def find_element(graph: Graph, obj: object, allow_tensor: bool, allow_operation:
         if ":" in name and allow_tensor:
             return _tensor_by_name(graph, name)
         return _operation_by_name(graph, name, wanted, allow_operation)
-    found: Tensor | Operation
+    result: Tensor | Operation
     if isinstance(obj, (Tensor, Operation)):
-        found = obj
+        result = obj
     else:
         # Variables, queues and user classes stand for a tensor or its name.
         convert = getattr(obj, "_as_graph_element", None)
@@ -42,15 +42,15 @@ def find_element(graph: Graph, obj: object, allow_tensor: bool, allow_operation:
             raise TypeError(f"Can not convert a {type(obj).__name__} into a {wanted}.")
         if isinstance(element, (str, bytes)):
             return find_element(graph, element, allow_tensor, allow_operation)
-        found = element
-    if isinstance(found, Tensor) and not allow_tensor:
+        result = element
+    if isinstance(result, Tensor) and not allow_tensor:
         raise TypeError(f"Can not convert a Tensor into a {wanted}.")
-    if isinstance(found, Operation) and not allow_operation:
+    if isinstance(result, Operation) and not allow_operation:
         raise TypeError(f"Can not convert an Operation into a {wanted}.")
-    if found.graph is not graph:
-        shown = found.name if isinstance(found, Operation) else found
-        raise ValueError(f"{type(found).__name__} {shown} is not an element of this graph.")
-    return found
+    if result.graph is not graph:
+        shown = result.name if isinstance(result, Operation) else result
+        raise ValueError(f"{type(result).__name__} {shown} is not an element of this graph.")
+    return result
 
 
 def _tensor_by_name(graph: Graph, name: str) -> Tensor:

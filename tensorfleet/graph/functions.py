@@ -54,23 +54,24 @@ class FunctionGraph(Graph):
 
     def add_input(self, dtype: DType, shape: TensorShape, name: str = "arg") -> Tensor:
         """A new argument."""
-        made = self._placeholder(dtype, shape, name)
-        self.inputs.append(made)
-        return made
+        result = self._placeholder(dtype, shape, name)
+        self.inputs.append(result)
+        return result
 
     def _placeholder(self, dtype: DType, shape: TensorShape, name: str) -> Tensor:
         spec = registry.get("Placeholder")
         attrs = {"dtype": dtype.base_dtype, "shape": shape}
-        (made,) = self.add_op(spec, (), attrs, [dtype.base_dtype], name)._outputs
-        made._shape = shape
-        return made
+        (result,) = self.add_op(spec, (), attrs, [dtype.base_dtype], name)._outputs
+        result._shape = shape
+        return result
 
     def capture(self, tensor: Tensor) -> Tensor:
         """The tensor in this body that stands for one of the graph around it."""
-        found = self.captures.get(tensor)
-        if found is not None:
-            return found
+        result = self.captures.get(tensor)
+        if result is not None:
+            return result
         if tensor.graph is not self.outer and isinstance(self.outer, FunctionGraph):
+            # Each body takes values only from the one around it: a tensor from further out passes through all between.
             tensor = self.outer.capture(tensor)
             if tensor in self.captures:
                 return self.captures[tensor]
@@ -82,9 +83,9 @@ class FunctionGraph(Graph):
                 or (op.type == "Const" and op._attrs["value"].size <= _MAX_COPIED_ELEMENTS)
             ):
                 return self._copy(op)._outputs[tensor._value_index]
-            made = self._placeholder(tensor.dtype, tensor.shape, op.name.rpartition("/")[2] or "capture")
-        self.captures[tensor] = made
-        return made
+            result = self._placeholder(tensor.dtype, tensor.shape, op.name.rpartition("/")[2] or "capture")
+        self.captures[tensor] = result
+        return result
 
     def _copy(self, op: Operation) -> Operation:
         """An operation of the outer graph, made once more inside with all it needs."""
@@ -117,24 +118,26 @@ class FunctionGraph(Graph):
         attrs = dict(op._attrs)
         if op.spec.variable and not attrs.get("shared_name"):
             attrs["shared_name"] = op.name.encode()  # the same variable, whatever the copy is called
+        # Groups name operations of the outer graph, which are not in this one.
         attrs.pop("_class", None)
         types = [t.dtype for t in op._outputs]
-        made = self.add_op(op.spec, inputs, attrs, types, op.name.replace("/", "_"))
-        for mine, theirs in zip(made._outputs, op._outputs, strict=True):
+        result = self.add_op(op.spec, inputs, attrs, types, op.name.replace("/", "_"))
+        for mine, theirs in zip(result._outputs, op._outputs, strict=True):
             mine._shape = theirs._shape
         # Errors in the copy show the user's line of the original.
-        made._stack = op._stack
+        result._stack = op._stack
         if op._control_inputs:
-            made._add_control_inputs([self.copied[c] for c in op._control_inputs])
-        return made
+            result._add_control_inputs([self.copied[c] for c in op._control_inputs])
+        return result
 
     def cut(
         self, name: str, inputs: list[Tensor], outputs: list[Tensor], effects: Sequence[Operation] = ()
     ) -> FunctionGraph:
         """The part of this body from some of its tensors to others, as a body of its own."""
-        made = copy.copy(self)
-        made.name, made.inputs, made.outputs = name, list(inputs), list(outputs)
-        made.__dict__.pop("_kernels", None)
+        result = copy.copy(self)
+        result.name, result.inputs, result.outputs = name, list(inputs), list(outputs)
+        # A memo of the whole body, which the part must not share.
+        result.__dict__.pop("_kernels", None)
         needed = {t._op for t in inputs}
         stack = [op for op in (*(t._op for t in outputs), *effects) if op not in needed]
         while stack:
@@ -142,9 +145,9 @@ class FunctionGraph(Graph):
             if op not in needed:
                 needed.add(op)
                 stack += [*(t._op for t in op._inputs), *op._control_inputs]
-        made._ops = [op for op in self._ops if op in needed]
-        made.captures = {outer: inner for outer, inner in self.captures.items() if inner._op in needed}
-        return made
+        result._ops = [op for op in self._ops if op in needed]
+        result.captures = {outer: inner for outer, inner in self.captures.items() if inner._op in needed}
+        return result
 
     @contextmanager
     def control_dependencies(self, control_inputs: Iterable[object] | None) -> Iterator[None]:
@@ -212,11 +215,11 @@ def add_function(graph: FunctionGraph) -> str:
 def find_function(graph: Graph, name: str | bytes) -> FunctionGraph:
     """The body of the function of that name."""
     key = name.decode() if isinstance(name, bytes) else str(name)
-    found = graph._functions.get(key)
-    if found is None:
+    result = graph._functions.get(key)
+    if result is None:
         raise ValueError(f"Function '{key}' is not in the library of this graph.")
-    if not isinstance(found, FunctionGraph):
+    if not isinstance(result, FunctionGraph):
         from tensorfleet.graph.library import body_of
 
-        found = graph._functions[key] = body_of(graph, found)
-    return found
+        result = graph._functions[key] = body_of(graph, result)
+    return result

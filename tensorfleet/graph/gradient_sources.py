@@ -23,22 +23,22 @@ def source(x: TensorLike) -> Tensor:
     if parts is not None:
         return to_tensor(x)
     if hasattr(x, "_as_graph_element"):
-        found: Tensor = x._ref() if hasattr(x, "_ref") else x.value()  # type: ignore[attr-defined]  # a variable's
-        return found
+        result: Tensor = x._ref() if hasattr(x, "_ref") else x.value()  # type: ignore[attr-defined]  # a variable's
+        return result
     return to_tensor(x, name="x")
 
 
 def inside(x: TensorLike) -> Tensor:
     """The tensor a gradient is taken with respect to; inside a function, the capture of an outer one."""
-    found = source(x)
+    result = source(x)
     graph = get_default_graph()
     if not graph._building_function:
-        return found
+        return result
     snapshot = getattr(x, "_snapshot", None)  # what is read of a reference variable
-    for tensor in (found, snapshot):
+    for tensor in (result, snapshot):
         if tensor is not None and (captured := _captured(graph, tensor)) is not None:
             return captured
-    return found
+    return result
 
 
 def _captured(graph: Any, tensor: Tensor) -> Tensor | None:

@@ -74,12 +74,12 @@ def gradients(
         for i, g in enumerate(given):
             walk.seed(i, g)
         walk.run()
-        found = [walk.result(s) for s in sources]
+        result = [walk.result(s) for s in sources]
         if unconnected is UnconnectedGradients.ZERO:
-            found = [
-                apply("ZerosLike", to_tensor(x)) if g is None else g for g, x in zip(found, xs, strict=True)
+            result = [
+                apply("ZerosLike", to_tensor(x)) if g is None else g for g, x in zip(result, xs, strict=True)
             ]
-        return found
+        return result
 
 
 def listed(values: object) -> list[Any]:
@@ -135,12 +135,12 @@ class _Walk:
     def _node(self, op: Operation) -> _Node:
         """An operation, or the loop around it that this walk takes as one piece."""
         context = op._control_flow_context
-        found: _Node = op
+        node: _Node = op
         while context is not None and context is not self.loop:
             if context.IsWhileContext():
-                found = context
+                node = context
             context = context.outer_context
-        return found if context is self.loop else op
+        return node if context is self.loop else op
 
     def _between(self) -> set[_Node]:
         """The operations, and loops, on some path from xs to ys."""
@@ -266,8 +266,8 @@ class _Walk:
         from_outside = starts | {j for j in movable if outside.touches(nexts[j])}
         from_outside = _closure(from_outside, feeds)
         towards = _closure(set(grads), {j: {i for i in movable if j in feeds[i]} for j in movable})
-        found = sorted(from_outside & towards)
-        return found or None
+        active = sorted(from_outside & towards)
+        return active or None
 
     def touches(self, tensor: Tensor) -> bool:
         """Whether a tensor depends on one of the xs."""
@@ -391,8 +391,8 @@ def vjp(op: Operation, *grads: Tensor | None) -> list[Gradient]:
     pairs = zip(grads, op._outputs, strict=True)
     given = [apply("ZerosLike", t) if g is None else g for g, t in pairs if _moves(t)]
     kinds = [t.dtype.base_dtype for t in op._inputs if _moves(t)]
-    found = iter(apply_list("FleetVjp", list(op._inputs), given, Tout=kinds, forward=op.name))
-    return [next(found) if _moves(t) else None for t in op._inputs]
+    results = iter(apply_list("FleetVjp", list(op._inputs), given, Tout=kinds, forward=op.name))
+    return [next(results) if _moves(t) else None for t in op._inputs]
 
 
 def _moves(tensor: Tensor) -> bool:
@@ -471,13 +471,13 @@ def _loop_of(tensor: Tensor) -> _Loop | None:
 
 
 def _closure(start: set[int], follow: dict[int, set[int]]) -> set[int]:
-    found, stack = set(start), list(start)
+    result, stack = set(start), list(start)
     while stack:
         for j in follow[stack.pop()]:
-            if j not in found:
-                found.add(j)
+            if j not in result:
+                result.add(j)
                 stack.append(j)
-    return found
+    return result
 
 
 def _trainable(tensor: Tensor) -> bool:

@@ -181,6 +181,8 @@ class Graph(Collections):
             full = name[:-1] if name.endswith("/") else self.unique_name(name)
             if not _VALID_OP_NAME.match(full):
                 raise ValueError(f"'{full}' is not a valid node name")
+            if full in self._by_name:
+                raise ValueError(f"Duplicate node name in graph: '{full}'")
             state = self._local()
             waits = self._control_inputs_for(inputs)
             # Past the metaclass: Operation(...) itself is TensorFlow's constructor from a NodeDef.
@@ -251,13 +253,13 @@ class Graph(Collections):
         if not groups:
             return []
         input_ops = {t._op for t in inputs}
-        found: list[Operation] = []
+        result: list[Operation] = []
         for group in groups:
             # An input made inside the block already waits for the block's dependencies.
             if group.members and not group.members.isdisjoint(input_ops):
                 continue
-            found.extend(c for c in group.inputs if c not in input_ops and c not in found)
-        return found
+            result.extend(c for c in group.inputs if c not in input_ops and c not in result)
+        return result
 
     def _apply_device_functions(self, op: Any) -> None:
         """Keras asks with an object of its own on which device operations are placed now."""

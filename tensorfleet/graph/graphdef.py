@@ -32,10 +32,10 @@ def versions() -> VersionDef:
 
 def graph_versions(graph: Graph) -> VersionDef:
     """The `VersionDef` of a graph; after an import, that of the imported nodes."""
-    found = versions()
+    result = versions()
     if graph._versions is not None:
-        found.CopyFrom(graph._versions)
-    return found
+        result.CopyFrom(graph._versions)
+    return result
 
 
 # -- attributes ---------------------------------------------------------------------------------------
@@ -146,9 +146,9 @@ def _list_from_proto(values: AttrValue.ListValue) -> list[Any]:
     if values.tensor:
         return [array_of(t) for t in values.tensor]
     for field in ("s", "i", "f", "b"):
-        found = list(getattr(values, field))
-        if found:
-            return found
+        result = list(getattr(values, field))
+        if result:
+            return result
     return []
 
 
@@ -162,10 +162,10 @@ def op_def(spec: registry.OpSpec) -> OpDef:
     proto = OpDef(name=spec.name, is_stateful=spec.stateful or spec.host)
     for args, target in ((spec.inputs, proto.input_arg), (spec.outputs, proto.output_arg)):
         for arg in args:
-            made = target.add(name=arg.name, type_attr=arg.type_attr, is_ref=arg.is_ref)
-            made.number_attr, made.type_list_attr = arg.number_attr, arg.type_list_attr
+            entry = target.add(name=arg.name, type_attr=arg.type_attr, is_ref=arg.is_ref)
+            entry.number_attr, entry.type_list_attr = arg.number_attr, arg.type_list_attr
             if arg.dtype is not None:
-                made.type = arg.dtype.as_datatype_enum
+                entry.type = arg.dtype.as_datatype_enum
     for attr in spec.attrs.values():
         declared = proto.attr.add(name=attr.name, type=attr.kind)
         if attr.default is not registry.REQUIRED:

@@ -31,7 +31,7 @@ def hessians(
         gate_gradients=gate_gradients,
         aggregation_method=aggregation_method,
     )
-    found = []
+    result = []
     for i, (g, x) in enumerate(zip(gradients(ys, xs, **options), xs, strict=True)):
         with name_scope(f"{name}_{i}" if i else name):
             value = to_tensor(x)
@@ -49,5 +49,5 @@ def hessians(
                     raise ValueError(f"None values not supported: the gradient by {value.name} is constant.")
                 rows.append(row)
             dims = value.shape.as_list()
-            found.append(apply("Reshape", apply("Pack", rows), [*dims, *dims]))
-    return found
+            result.append(apply("Reshape", apply("Pack", rows), [*dims, *dims]))
+    return result

@@ -55,16 +55,16 @@ def import_graph_def(
     _check_colocation(graph_def)
     graph = get_default_graph()
     with graph.name_scope("import" if name is None else name) as scope:
-        found = _Import(graph, graph_def, _as_tensors(graph, mapping, scope), scope)
-        found.taken_scopes = _scopes_in_use(graph) if not name or name.endswith("/") else set()
-        return found.run(wanted)
+        importer = _Import(graph, graph_def, _as_tensors(graph, mapping, scope), scope)
+        importer.taken_scopes = _scopes_in_use(graph) if not name or name.endswith("/") else set()
+        return importer.run(wanted)
 
 
 def extend_graph(graph: Graph, graph_def: GraphDef, mapping: dict[str, Any]) -> None:
     """Adds nodes under their own names and on their own devices; `mapping` gives their inputs from the graph."""
     check_graph_def(graph_def, mapping)
     with graph.as_default(), graph.name_scope(None):
-        _Import(graph, graph_def, mapping, "", keep_devices=True).run(None)
+        _Import(graph, graph_def, mapping, "", exact=True).run(None)
 
 
 # -- what the caller says -----------------------------------------------------------------------------
@@ -162,14 +162,14 @@ def _check_colocation(graph_def: GraphDef) -> None:
 
 def _scopes_in_use(graph: Graph) -> set[str]:
     """The scopes that have operations in them."""
-    found: set[str] = set()
+    result: set[str] = set()
     for name in graph._by_name:
         while "/" in name:
             name = name.rpartition("/")[0]
-            if name in found:
+            if name in result:
                 break
-            found.add(name)
-    return found
+            result.add(name)
+    return result
 
 
 class _Import:
@@ -181,7 +181,7 @@ class _Import:
         graph_def: GraphDef,
         mapping: dict[str, Any],
         scope: str,
-        keep_devices: bool = False,
+        exact: bool = False,
     ) -> None:
         self.graph = graph
         self.graph_def = graph_def
@@ -189,7 +189,7 @@ class _Import:
         self.mapping = mapping
         self.used: set[str] = set()
         self.prefix = scope.rstrip("/")
-        self.keep_devices = keep_devices
+        self.exact = exact  # names and devices are those of the nodes, or it is an error
         self.taken_scopes: set[str] = set()
         self.made: dict[str, Operation] = {}
         #: (operation, input, what it comes from) of the edges that lead back to the start of a loop
@@ -301,13 +301,13 @@ class _Import:
             op._set_device(op._device)
         if controls:
             op._add_control_inputs(controls)
-        told = node.attr["_output_shapes"].list.shape if "_output_shapes" in node.attr else ()
+        shapes = node.attr["_output_shapes"].list.shape if "_output_shapes" in node.attr else ()
         if back:
             # What comes round may have another shape than what went in.
-            op._outputs[0]._shape = TensorShape(told[0]) if told else TensorShape(None)
+            op._outputs[0]._shape = TensorShape(shapes[0]) if shapes else TensorShape(None)
             self.back += [(op, i, text) for i, text in back]
-        elif told and node.op not in _UNBELIEVED:
-            _believe(op, told)
+        elif shapes and node.op not in _UNBELIEVED:
+            _believe(op, shapes)
         return op
 
     def _inputs(self, node: NodeDef) -> tuple[list[Tensor], list[Operation], list[tuple[int, str]]]:
@@ -351,7 +351,9 @@ class _Import:
         """The name of a node in the graph. Inside a new scope the node's own name is unique."""
         full = first = f"{self.prefix}/{name}" if self.prefix else name
         count = 0
-        while full in self.graph._by_name or full in self.taken_scopes or (count and full in self.nodes):
+        while not self.exact and (
+            full in self.graph._by_name or full in self.taken_scopes or (count and full in self.nodes)
+        ):
             count += 1
             full = f"{first}_{count}"
         self.graph._names_in_use.setdefault(full.lower(), 1)
@@ -369,21 +371,21 @@ class _Import:
                         f"Node '{op.name}' has an attribute '_class' that is no list of strings."
                     )
                 op._attrs["_class"] = [self._group(g) for g in groups]
-        if self.keep_devices:
+        if self.exact:
             return
         for op in self.made.values():
             groups = op._attrs.get("_class", ())
             others = [g[5:].decode() for g in groups if g.startswith(b"loc:@")]
             others = [name for name in others if name != op.name]
             if others:
-                found = (self.graph._by_name.get(name) for name in others)
-                op._device = next((other._device for other in found if other and other._device), "")
+                members = (self.graph._by_name.get(name) for name in others)
+                op._device = next((other._device for other in members if other and other._device), "")
 
     def _group(self, group: bytes) -> bytes:
         if not group.startswith(b"loc:@"):
             return group
-        made = self.made.get(group[5:].decode())
-        return group if made is None else b"loc:@" + made.name.encode()
+        op = self.made.get(group[5:].decode())
+        return group if op is None else b"loc:@" + op.name.encode()
 
 
 def _believe(op: Operation, told: Iterable[TensorShapeProto]) -> None:

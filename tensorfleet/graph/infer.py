@@ -22,9 +22,9 @@ def infer_shapes(op: Operation) -> None:
         shapes = op.spec.shape(op)
     except ValueError as e:
         inputs = ", ".join(_shape_text(t.shape) for t in op._inputs)
-        told = difference(*e.between) if hasattr(e, "between") else _RANK.sub(_rank_text, str(e))
+        reason = difference(*e.between) if hasattr(e, "between") else _RANK.sub(_rank_text, str(e))
         raise ValueError(
-            f"{told} for '{op.name}' (op: '{op.type}') with input shapes: {inputs}.\n  made at {op.source_line}"
+            f"{reason} for '{op.name}' (op: '{op.type}') with input shapes: {inputs}.\n  made at {op.source_line}"
         ) from None
     if isinstance(shapes, TensorShape):
         shapes = [shapes] * len(op._outputs)
@@ -61,8 +61,8 @@ def _check_rank(shape: TensorShape, lowest: int, highest: float) -> None:
 def _check_dims(op: Operation) -> None:
     """Raises ValueError when dimensions have other sizes than the op's signature tells."""
     known: dict[str, int] = {}
-    for position, told in op.spec.sized:
-        for d, n in zip(told, op._inputs[position].shape._d or (), strict=False):
+    for position, dims in op.spec.sized:
+        for d, n in zip(dims, op._inputs[position].shape._d or (), strict=False):
             if n is None or d == "_":
                 continue
             if isinstance(d, int):

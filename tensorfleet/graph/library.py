@@ -36,13 +36,13 @@ def add_library(proto: GraphDef, graph: Graph, ops: Iterable[Operation] | None =
 
 
 def _used(graph: Graph, ops: Iterable[Operation]) -> list[str]:
-    found: list[str] = []
+    result: list[str] = []
     stack = [name for op in ops for name in _named(op)]
     while stack:
         name = stack.pop()
-        if name in found or name not in graph._functions:
+        if name in result or name not in graph._functions:
             continue
-        found.append(name)
+        result.append(name)
         if name in graph._function_gradients:
             stack.append(graph._function_gradients[name])
         body = graph._functions[name]
@@ -52,7 +52,7 @@ def _used(graph: Graph, ops: Iterable[Operation]) -> list[str]:
             stack += [
                 a.func.name for n in body.node_def for a in n.attr.values() if a.WhichOneof("value") == "func"
             ]
-    return found
+    return result
 
 
 def _named(op: Operation) -> list[str]:
@@ -132,23 +132,23 @@ def plain_nodes(proto: FunctionDef) -> GraphDef:
 
 def body_of(graph: Graph, proto: FunctionDef, shapes: Sequence[Any] | None = None) -> FunctionGraph:
     """The body that a `FunctionDef` describes; `shapes` are those of its arguments, if they are known otherwise."""
-    made = FunctionGraph(proto.signature.name, graph)
+    result = FunctionGraph(proto.signature.name, graph)
     nodes, plain = {n.name: n for n in proto.node_def}, plain_nodes(proto)
-    with made.as_default():
+    with result.as_default():
         mapping = {}
         for i, arg in enumerate(proto.signature.input_arg):
             shape = _shape_of(proto, i) if shapes is None else as_shape(shapes[i])
-            tensor = made.add_input(dtypes.as_dtype(arg.type), shape, arg.name)
+            tensor = result.add_input(dtypes.as_dtype(arg.type), shape, arg.name)
             mapping[f"{arg.name}:0"] = mapping[f"^{arg.name}"] = tensor
         used = {
             text if text[0] == "^" or ":" in text else f"{text}:0" for n in plain.node for text in n.input
         }
-        extend_graph(made, plain, {k: v for k, v in mapping.items() if k in used})
+        extend_graph(result, plain, {k: v for k, v in mapping.items() if k in used})
         for arg in proto.signature.output_arg:
             text = _plain(proto.ret[arg.name], nodes)
             name = text if ":" in text else f"{text}:0"
-            made.outputs.append(mapping[name] if name in mapping else made.get_tensor_by_name(name))
-    return made
+            result.outputs.append(mapping[name] if name in mapping else result.get_tensor_by_name(name))
+    return result
 
 
 def _shape_of(proto: FunctionDef, i: int) -> TensorShape:

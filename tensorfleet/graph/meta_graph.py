@@ -159,11 +159,11 @@ def ops_of(graph_def: GraphDef) -> OpList:
     """The `OpDef`s of the ops that a graph uses, as an `OpList`."""
     from tensorfleet.base.protos import OpList
 
-    found = OpList()
+    result = OpList()
     for name in used_ops(graph_def):
         if registry.find(name) is not None:
-            found.op.add().CopyFrom(_known_op(name))
-    return found
+            result.op.add().CopyFrom(_known_op(name))
+    return result
 
 
 @functools.cache
@@ -284,13 +284,13 @@ def import_meta_graph_def(
     graph = graph or get_default_graph()
     with graph.as_default():
         scope = scope_of_import(graph, import_scope)
-        found = import_graph_def(meta.graph_def, input_map, return_elements, name=import_scope or scope)
+        elements = import_graph_def(meta.graph_def, input_map, return_elements, name=import_scope or scope)
         seen: dict[bytes, Any] = {}
         for name in sorted(meta.collection_def):
             if restore_collections_predicate(name):
                 for item in _read_collection(graph, name, meta.collection_def[name], scope, seen):
                     graph.add_to_collection(name, item)
-    return meta, scope, found
+    return meta, scope, elements
 
 
 def _check_bound(meta: MetaGraphDef, collection: str, input_map: Mapping[Any, TensorLike] | None) -> None:

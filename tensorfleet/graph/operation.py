@@ -42,11 +42,12 @@ def _of_node(
         raise TypeError(f"node_def needs to be a NodeDef: {node_def}")
     if not hasattr(g, "add_op"):
         raise TypeError(f"g needs to be a Graph: {g}")
+    # The node says everything about the operation; the blocks around the call add nothing.
     with g.device(None), g.control_dependencies(None), g.control_dependencies(control_inputs or []):
-        made = g.create_op(node_def.op, inputs or [], name=f"{node_def.name}/", attrs=dict(node_def.attr))
-    made._set_device(node_def.device)
-    made._original_op = original_op
-    return made
+        result = g.create_op(node_def.op, inputs or [], name=f"{node_def.name}/", attrs=dict(node_def.attr))
+    result._set_device(node_def.device)
+    result._original_op = original_op
+    return result
 
 
 class Operation(metaclass=_ByNode):
@@ -182,6 +183,7 @@ class Operation(metaclass=_ByNode):
 
     def colocation_groups(self) -> list[bytes]:
         """The `loc:@name` groups this operation belongs to; its own name when none."""
+        # As in TensorFlow, an operation without a group is in a group of its own.
         groups = [g for g in self._attrs.get("_class", ()) if g.startswith(b"loc:@")]
         return groups or [b"loc:@" + self._name.encode()]
 
@@ -254,6 +256,7 @@ class Operation(metaclass=_ByNode):
             shapes = " and ".join(str(t.shape.as_list()).replace(" ", "") for t in (tensor, inputs[index]))
             message = f"Cannot update edge, incompatible shapes: {shapes}."
             raise errors.invalid(message)
+        # An operation is listed once per input that it takes: with `op(x, x)` one entry must stay.
         inputs[index]._consumers.remove(self)
         inputs[index] = tensor
         tensor._consumers.append(self)

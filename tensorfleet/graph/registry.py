@@ -136,8 +136,8 @@ class OpSpec:
     compiles_like: int = 1
     #: a host op whose kernel takes strings also as `ops.packed_strings.Strings`, and may give them so
     packed: bool = False
-    #: of a host op: the kernel of several at once, which gets the ops and the arguments of each, and gives each one's
-    #: results; or None where it has no shorter way for these
+    #: the kernel of several at once on the host, which gets the ops and their inputs as `kernels.lanes.Lanes`, and gives
+    #: their outputs so; or None where it has no shorter way for these
     joined: Callable[..., Any] | None = None
     #: the input (by position) whose elements the op only moves, whatever they are
     moves: int | None = None
@@ -324,9 +324,9 @@ def _arg(text: str) -> Arg:
         kind = kind.replace("Ref(", "").rstrip(")")
     if kind.startswith("list("):
         return Arg(name, type_list_attr=kind[5:-1], is_ref=is_ref)
-    kind, _, told = kind.rstrip("]").partition("[")
-    dims = _dims(told)
-    ranks = (len(dims), len(dims)) if dims else _ranks(told) if told else None
+    kind, _, sizes = kind.rstrip("]").partition("[")
+    dims = _dims(sizes)
+    ranks = (len(dims), len(dims)) if dims else _ranks(sizes) if sizes else None
     number = ""
     if "*" in kind:
         number, kind = (part.strip() for part in kind.split("*"))
@@ -367,12 +367,12 @@ def _limits(
 @cache
 def parse_attrs(text: str) -> dict[str, Attr]:
     """Reads "T: number; axis: int = 0" into attributes. The result is cached: do not change it."""
-    found = {}
+    result = {}
     for part in _split(text, ";"):
         name, _, rest = (p.strip() for p in part.partition(":"))
         kind, *default = (p.strip() for p in re.split(r"(?<!>)=", rest, maxsplit=1))
-        found[name] = _attr(name, kind, default[0] if default else None)
-    return found
+        result[name] = _attr(name, kind, default[0] if default else None)
+    return result
 
 
 def _attr(name: str, kind: str, default: str | None) -> Attr:

@@ -175,7 +175,7 @@ def graph_of(values: object) -> Graph:
     default = get_default_graph()
     if default._building_function:
         return default  # tensors from around a function's body are captured
-    found: Graph | None = None
+    graph: Graph | None = None
     first: Any = None
     flat = list(values) if isinstance(values, (list, tuple)) else [values]
     while flat:
@@ -190,11 +190,11 @@ def graph_of(values: object) -> Graph:
             element = convert() if convert else None
         if element is None:
             continue
-        if found is None:
-            found, first = element.graph, element
-        elif element.graph is not found:
+        if graph is None:
+            graph, first = element.graph, element
+        elif element.graph is not graph:
             raise ValueError(f"{element} must be from the same graph as {first}. Build both in one graph.")
-    return found if found is not None else default
+    return graph if graph is not None else default
 
 
 @export("device")

@@ -23,13 +23,13 @@ Stack = tuple[tuple[Any, int], ...]
 def user_stack() -> Stack:
     """The calling frames outside our packages, innermost first, as (code, line) pairs."""
     frame: FrameType | None = sys._getframe(2)  # noqa: SLF001 - Python's own
-    found: list[tuple[Any, int]] = []
-    while frame is not None and len(found) < _MAX_FRAMES:
+    frames: list[tuple[Any, int]] = []
+    while frame is not None and len(frames) < _MAX_FRAMES:
         code = frame.f_code
         if not code.co_filename.startswith(FOLDERS):
-            found.append((code, frame.f_lineno))
+            frames.append((code, frame.f_lineno))
         frame = frame.f_back
-    return tuple(found)
+    return tuple(frames)
 
 
 def user_line() -> tuple[str, int]:
@@ -48,11 +48,11 @@ def traceback(stack: Stack) -> list[tuple[str, int, str, str]]:
     """(file, line, function, text) of the calls, outermost first."""
     import linecache
 
-    found = []
+    result = []
     for code, line in reversed(stack):
         text = linecache.getline(code.co_filename, line).strip()
-        found.append((code.co_filename, line, code.co_name, text))
-    return found
+        result.append((code.co_filename, line, code.co_name, text))
+    return result
 
 
 class TraceableObject:

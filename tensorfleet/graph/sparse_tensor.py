@@ -149,9 +149,9 @@ def with_static_shape(
     indices: TensorLike, values: TensorLike, dense_shape: TensorLike, known: TensorShape
 ) -> SparseTensor:
     """A SparseTensor whose shape is known to some extent; a constant where all of it is."""
-    made = SparseTensor(indices, values, known.as_list() if known.is_fully_defined() else dense_shape)
-    made._known = known
-    return made
+    result = SparseTensor(indices, values, known.as_list() if known.is_fully_defined() else dense_shape)
+    result._known = known
+    return result
 
 
 def to_sparse(value: object) -> SparseTensor:

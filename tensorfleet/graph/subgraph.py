@@ -36,11 +36,11 @@ def _copy(message: M) -> M:
 
 def _same_library(graph_def: GraphDef) -> GraphDef:
     """An empty GraphDef with the functions and versions of another."""
-    made = type(graph_def)()
+    result = type(graph_def)()
     for part in ("library", "versions"):
         if graph_def.HasField(part):
-            getattr(made, part).CopyFrom(getattr(graph_def, part))
-    return made
+            getattr(result, part).CopyFrom(getattr(graph_def, part))
+    return result
 
 
 @export("graph_util.extract_sub_graph")
@@ -63,9 +63,9 @@ def extract_sub_graph(graph_def: GraphDef, dest_nodes: Iterable[str]) -> GraphDe
         if name not in needed:
             needed.add(name)
             waiting += [_node_name(i) for i in nodes[name].input]
-    made = _same_library(graph_def)
-    made.node.extend(_copy(n) for n in graph_def.node if n.name in needed)
-    return made
+    result = _same_library(graph_def)
+    result.node.extend(_copy(n) for n in graph_def.node if n.name in needed)
+    return result
 
 
 @export(
@@ -82,11 +82,13 @@ def convert_variables_to_constants(
     graph_def = extract_sub_graph(input_graph_def, output_node_names)
     values = _values(sess, graph_def, variable_names_whitelist, variable_names_blacklist)
     kinds = _kinds(graph_def, values)
-    made = _same_library(graph_def)
+    result = _same_library(graph_def)
     for node in graph_def.node:
-        made.node.append(_constant(node, values[node.name]) if node.name in values else _frozen(node, kinds))
+        result.node.append(
+            _constant(node, values[node.name]) if node.name in values else _frozen(node, kinds)
+        )
     logging.info("Converted %d variables to const ops.", len(values))
-    return made
+    return result
 
 
 def _values(
@@ -128,32 +130,32 @@ def _frozen(node: NodeDef, kinds: dict[str, AttrValue]) -> NodeDef:
     """A node as it is once the variables are constants."""
     kind = kinds.get(_node_name(node.input[0])) if node.input else None
     if kind is not None and node.op == "ReadVariableOp":
-        made = type(node)(name=node.name, op="Identity", input=node.input, device=node.device)
-        made.attr["T"].CopyFrom(node.attr["dtype"])
-        return made
+        result = type(node)(name=node.name, op="Identity", input=node.input, device=node.device)
+        result.attr["T"].CopyFrom(node.attr["dtype"])
+        return result
     if kind is not None and node.op == "ResourceGather":
         return _gather(node)
-    made = _copy(node)
+    result = _copy(node)
     if kind is not None and node.name in kinds and node.attr["T"].type == dtypes.resource.as_datatype_enum:
-        made.attr["T"].CopyFrom(kind)
-        made.attr.pop("_output_shapes", None)
-    return made
+        result.attr["T"].CopyFrom(kind)
+        result.attr.pop("_output_shapes", None)
+    return result
 
 
 def _constant(node: NodeDef, value: Array) -> NodeDef:
-    made = type(node)(name=node.name, op="Const", device=node.device)
-    made.attr["dtype"].CopyFrom(node.attr["dtype"])
-    made.attr["value"].tensor.CopyFrom(make_tensor_proto(value, dtypes.as_dtype(node.attr["dtype"].type)))
-    return made
+    result = type(node)(name=node.name, op="Const", device=node.device)
+    result.attr["dtype"].CopyFrom(node.attr["dtype"])
+    result.attr["value"].tensor.CopyFrom(make_tensor_proto(value, dtypes.as_dtype(node.attr["dtype"].type)))
+    return result
 
 
 def _gather(node: NodeDef) -> NodeDef:
     """Rows of a constant; Gather, unlike GatherV2, needs no axis to be added as a node."""
-    made = type(node)(name=node.name, op="Gather", input=node.input, device=node.device)
-    made.attr["Tparams"].CopyFrom(node.attr["dtype"])
-    made.attr["Tindices"].CopyFrom(node.attr["Tindices"])
-    made.attr["validate_indices"].CopyFrom(node.attr["validate_indices"])
-    return made
+    result = type(node)(name=node.name, op="Gather", input=node.input, device=node.device)
+    result.attr["Tparams"].CopyFrom(node.attr["dtype"])
+    result.attr["Tindices"].CopyFrom(node.attr["Tindices"])
+    result.attr["validate_indices"].CopyFrom(node.attr["validate_indices"])
+    return result
 
 
 @export("graph_util.remove_training_nodes")
@@ -179,13 +181,13 @@ def remove_training_nodes(input_graph: GraphDef, protected_nodes: Iterable[str] 
             name = replaced[_node_name(name)]
         return name
 
-    made = _same_library(input_graph)
+    result = _same_library(input_graph)
     for node in input_graph.node:
         if node.name not in replaced:
-            new = made.node.add()
+            new = result.node.add()
             new.CopyFrom(node)
             new.input[:] = [source(i) for i in inputs[node.name]]
-    return made
+    return result
 
 
 def _waits_for(name: str, nodes: set[str]) -> bool:

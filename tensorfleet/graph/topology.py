@@ -27,17 +27,17 @@ def in_order(before: Mapping[N, Collection[N]], position: Callable[[N], int]) ->
     # A heap of positions, so that the order never depends on hashes.
     ready = [positions[node] for node, count in waiting.items() if not count]
     heapq.heapify(ready)
-    found: list[N] = []
+    result: list[N] = []
     while ready:
         node = at[heapq.heappop(ready)]
-        found.append(node)
+        result.append(node)
         for follower in after.get(node, ()):
             waiting[follower] -= 1
             if not waiting[follower]:
                 heapq.heappush(ready, positions[follower])
-    if len(found) != len(before):
+    if len(result) != len(before):
         raise _endless(_cycle(before, {node for node, count in waiting.items() if count}))
-    return found
+    return result
 
 
 def _cycle(before: Mapping[N, Collection[N]], stuck: set[N]) -> list[N]:

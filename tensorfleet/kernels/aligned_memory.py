@@ -134,14 +134,14 @@ def copied(array: Array) -> Array:
     lengths = array.shape[:-1]
     if array.nbytes < _MIN_BLOCKWISE_BYTES or not lengths or array.dtype.hasobject:
         return np.array(array, order="C")
-    made = np.empty(array.shape, array.dtype)
-    if array.nbytes < _MIN_THREADED_TRANSPOSE_BYTES and _transpose(made, array):
-        return made
+    result = np.empty(array.shape, array.dtype)
+    if array.nbytes < _MIN_THREADED_TRANSPOSE_BYTES and _transpose(result, array):
+        return result
     axis = lengths.index(max(lengths))
-    count, target, source = lengths[axis], np.moveaxis(made, axis, 0), np.moveaxis(array, axis, 0)
+    count, target, source = lengths[axis], np.moveaxis(result, axis, 0), np.moveaxis(array, axis, 0)
     least = -(-_BYTES_PER_THREAD * count // array.nbytes)
     in_parts(lambda start, stop: _copy(target[start:stop], source[start:stop]), count, least)
-    return made
+    return result
 
 
 def _copy(target: Array, source: Array) -> None:

@@ -50,12 +50,12 @@ def binomials(
         )
     )
     samples = int(np.prod(shape[: len(shape) - len(batch)], dtype=np.int64))
-    made = np.zeros((samples, len(pairs)))
+    drawn = np.zeros((samples, len(pairs)))
     for i, (count, prob) in enumerate(pairs):
         for j in range(samples):
             units = _units(stream, (i * samples + j) * philox.RESERVED_PER_OUTPUT)
-            made[j, i] = _drawn(units, count, prob)
-    return made.reshape(shape).astype(dtype)
+            drawn[j, i] = _drawn(units, count, prob)
+    return drawn.reshape(shape).astype(dtype)
 
 
 def _units(stream: Array, start: int) -> Iterator[float]:
@@ -77,12 +77,12 @@ def _drawn(units: Iterator[float], count: float, prob: float) -> float:
     if prob == 1:
         return count
     less = prob if prob <= 0.5 else 1 - prob
-    found = (
+    successes = (
         _by_tries(units, count, less)
         if count * less < _MIN_HORMANN_SUCCESSES
         else _by_rejection(units, count, less)
     )
-    return found if prob <= 0.5 else count - found
+    return successes if prob <= 0.5 else count - successes
 
 
 def _by_tries(units: Iterator[float], count: float, prob: float) -> float:

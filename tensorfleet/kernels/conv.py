@@ -19,7 +19,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from tensorfleet.base.types import Array, ArrayModule
-from tensorfleet.kernels import conv_folded, conv_phases, winograd
+from tensorfleet.kernels import conv_folded, conv_onednn, conv_phases, winograd
 from tensorfleet.kernels.aligned_memory import stored
 from tensorfleet.kernels.arrays import total
 from tensorfleet.kernels.conv_chunks import map_examples, sum_examples
@@ -190,6 +190,9 @@ def _forward(xp: ArrayModule, x: Array, w: Array, win: WindowGrid) -> Array:
     if _has_few_windows(win):
         # The filter is nearly as large as the image: a few large slices in place of many small ones.
         return _dot(xp, _window_patches(xp, x, win), w)
+    geometry = conv_onednn.planned("forward", x.dtype, win, w.shape[-1])
+    if geometry is not None:
+        return conv_onednn.convolve(xp, geometry, x, w)
     narrow = min(x.shape[-1], w.shape[-1]) < MIN_WINOGRAD_CHANNELS
     if xp is not np and not narrow and winograd.suits(win, w.shape[-1], x.dtype):
         bytes_ = winograd.example_bytes(win, 1)
@@ -251,6 +254,9 @@ def _input_gradient(xp: ArrayModule, w: Array, dy: Array, win: WindowGrid) -> Ar
         turned, shape = _exchanged(win), (dy.shape[0], -1, *win.size[1:-1], win.in_shape[-1])
         seen = _dot(xp, dy, w.reshape(-1, w.shape[-1]).T).reshape(shape)
         return scatter(xp, ((place, seen[:, i]) for i, place in enumerate(turned.taps())), turned)
+    geometry = conv_onednn.planned("input", dy.dtype, win, w.shape[-1])
+    if geometry is not None and not _is_pointwise(win):
+        return conv_onednn.convolve(xp, geometry, dy, w)
     example = _patch_bytes(win, dy.dtype)
     # The gradient of the input is itself a convolution, of `dy` with the filter turned around.
     turned = _turned_window(win, dy.shape[-1])
@@ -285,6 +291,9 @@ def _filter_gradient(xp: ArrayModule, x: Array, dy: Array, win: WindowGrid) -> A
         return _dot_rows(xp, take(xp, x, win, (0,) * x.ndim), dy)
     if _has_few_windows(win):
         return _dot_rows(xp, _window_patches(xp, x, win), dy)
+    geometry = conv_onednn.planned("filter", x.dtype, win, dy.shape[-1])
+    if geometry is not None:
+        return conv_onednn.convolve(xp, geometry, x, dy).reshape(-1, dy.shape[-1])
     if xp is not np and winograd.suits(win, dy.shape[-1], x.dtype):
         bytes_ = winograd.example_bytes(win, math.prod(win.size[1:-2]))
         points = sum_examples(

@@ -50,11 +50,11 @@ class _Tree:
         return [n if x < 0 else self._child(n, x) for n, x in zip(nodes, labels, strict=True)]
 
     def _child(self, node: int, label: int) -> int:
-        found = self._children.setdefault((node, label), len(self._parents))
-        if found == len(self._parents):
+        result = self._children.setdefault((node, label), len(self._parents))
+        if result == len(self._parents):
             self._parents.append(node)
             self._last.append(label)
-        return found
+        return result
 
     def parents(self, nodes: list[int]) -> list[int]:
         """The nodes without their last labels."""

@@ -43,12 +43,12 @@ def _depthwise_rows(xp: ArrayModule, padded: Array, w: Array, win: WindowGrid) -
     _, height, width, channels = win.out_shape
     rows = padded.reshape(*padded.shape[:2], padded.shape[2] * channels)
     filters = stored(xp, xp.tile(w[..., 0], (1, 1, width)))
-    (_, down, _, _), found = win.stride, []
+    (_, down, _, _), products = win.stride, []
     for tap in win.taps():
         _, y, x, _ = win.offsets(tap)
         seen = rows[:, y : y + (height - 1) * down + 1 : down, x * channels : (x + width) * channels]
-        found.append(seen * filters[tap[1:-1]])
-    return stored(xp, total(found))  # or XLA would go through pixels again, in each loop that reads it
+        products.append(seen * filters[tap[1:-1]])
+    return stored(xp, total(products))  # or XLA would go through pixels again, in each loop that reads it
 
 
 def depthwise_conv2d_backprop_input(

@@ -65,10 +65,10 @@ class Layout:
         """The values of a feature in records of this layout, one row each. `rows` are their bytes."""
         kind, spans = self.features[key]
         if kind == BYTES:
-            made = np.empty((len(rows), len(spans)), object)
+            result = np.empty((len(rows), len(spans)), object)
             for i, (a, b) in enumerate(spans):
-                made[:, i] = strings_of(rows[:, a:b])
-            return made
+                result[:, i] = strings_of(rows[:, a:b])
+            return result
         if len(spans) == 1:
             ((a, b),) = spans
             part = rows[:, a:b]
@@ -131,11 +131,11 @@ class Sorted:
         ordered = np.sort(buffer.lengths)
         if not (ordered[least - 1 :] == ordered[: len(ordered) - least + 1]).any():
             return np.arange(len(ordered))
-        found = list(by_length(buffer.lengths))
-        if sum(len(positions) for _, positions in found if len(positions) < least) < MIN_WALKED_RECORDS:
+        groups = list(by_length(buffer.lengths))
+        if sum(len(positions) for _, positions in groups if len(positions) < least) < MIN_WALKED_RECORDS:
             least = _WORTH_IT  # nobody would walk through those that are left
         rest = []
-        for length, positions in found:
+        for length, positions in groups:
             if len(positions) >= least and length:
                 same = Buffer(buffer.data, buffer.starts[positions], buffer.lengths[positions])
                 positions = _alike(length, positions, same.rows(length), self.groups)

@@ -30,24 +30,24 @@ class Walked:
 
     def kind(self, key: bytes) -> int:
         """Which kind of values a feature has; MISSING when there is none."""
-        found = self._features.get(key)
-        return MISSING if found is None else found.kind
+        feature = self._features.get(key)
+        return MISSING if feature is None else feature.kind
 
     def values(self, key: bytes) -> tuple[Array, Array]:
         """The values of a feature, record after record, and how many each has."""
-        found = self._features[key]
-        if found.kind == BYTES:
-            return texts_of(Buffer(self._buffer.data, found.starts, found.sizes)), found.counts
-        if found.kind == FLOATS:
-            counts = found.sizes >> 2
-            return self._buffer.words(_each(found.starts, counts, 4), "<f4"), counts
-        places = _each(found.starts, found.sizes, 1)
+        feature = self._features[key]
+        if feature.kind == BYTES:
+            return texts_of(Buffer(self._buffer.data, feature.starts, feature.sizes)), feature.counts
+        if feature.kind == FLOATS:
+            counts = feature.sizes >> 2
+            return self._buffer.words(_each(feature.starts, counts, 4), "<f4"), counts
+        places = _each(feature.starts, feature.sizes, 1)
         packed = self._buffer.data[places]
         last = packed < 0x80
         if last.all():
-            return packed.astype(np.int64), found.sizes
-        before, ends = np.append(0, np.cumsum(last)), np.cumsum(found.sizes)
-        return self._wide(places, packed, last), before[ends] - before[ends - found.sizes]
+            return packed.astype(np.int64), feature.sizes
+        before, ends = np.append(0, np.cumsum(last)), np.cumsum(feature.sizes)
+        return self._wide(places, packed, last), before[ends] - before[ends - feature.sizes]
 
     def _wide(self, places: Array, packed: Array, last: Array) -> Array:
         """Numbers of several bytes, each with seven bits; the last of each is known."""
@@ -95,7 +95,7 @@ def _each(starts: Array, counts: Array, step: int) -> Array:
 
 def walk(buffer: Buffer, positions: Array) -> tuple[list[Walked], Array]:
     """Walks through the records at some positions; those that are of no common order are left."""
-    found: list[Walked] = []
+    walked: list[Walked] = []
     orders, new = list(_known), 0
     while len(positions) >= MIN_WALKED_RECORDS and (orders or new < _MAX_ORDERS):
         if orders:
@@ -113,9 +113,9 @@ def walk(buffer: Buffer, positions: Array) -> tuple[list[Walked], Array]:
         _known[:] = [order, *(o for o in _known if o != order)][:_MAX_ORDERS]
         if not ok.all():
             features = {key: spans.of(ok) for key, spans in features.items()}
-        found.append(Walked(buffer, positions[ok], features))
+        walked.append(Walked(buffer, positions[ok], features))
         positions = positions[~ok]
-    return found, positions
+    return walked, positions
 
 
 class _Step:
@@ -131,7 +131,7 @@ class _Step:
     def through(self, order: Order) -> dict[bytes, _Spans]:
         """Reads features in that order, and nothing else."""
         self.ok &= self._field(b"\x0a") == self._end
-        found = {}
+        result = {}
         for key, kind in order:
             name = b"\x0a" + _written(len(key)) + key + b"\x12"
             spans = self._short(name, kind)
@@ -143,11 +143,11 @@ class _Step:
                     spans = self._strings(stop) if kind == BYTES else self._packed(kind, stop)
                 self.ok &= self._at == stop
             if spans is not None:
-                found[key] = spans
+                result[key] = spans
             if not self.ok.any():
                 break
         self.ok &= self._at == self._end
-        return found
+        return result
 
     def _short(self, name: bytes, kind: int) -> _Spans | None:
         """A feature of at most 127 bytes, of numbers or one string; None when it is not such a one in all records.
@@ -262,7 +262,7 @@ def _number(part: bytes) -> np.uint64:
 
 def _written(length: int) -> bytes:
     """A number as messages have it."""
-    made = b""
+    data = b""
     while length > 0x7F:
-        made, length = made + bytes([length & 0x7F | 0x80]), length >> 7
-    return made + bytes([length])
+        data, length = data + bytes([length & 0x7F | 0x80]), length >> 7
+    return data + bytes([length])

@@ -133,14 +133,14 @@ def _features(data: bytes, at: int, end: int, found: dict[bytes, Feature]) -> No
 
 def scan(data: bytes) -> dict[bytes, Feature]:
     """The features of a serialized Example."""
-    found: dict[bytes, Feature] = {}
+    result: dict[bytes, Feature] = {}
     try:
         for number, wire, start, stop in _fields(data, 0, len(data)):
             if number == 1 and wire == _LENGTH:
-                _features(data, start, stop, found)
+                _features(data, start, stop, result)
     except IndexError:
         raise Malformed from None
-    return found
+    return result
 
 
 def scan_sequence(data: bytes) -> tuple[dict[bytes, Feature], dict[bytes, list[Feature]]]:
@@ -202,9 +202,9 @@ def _packed(data: bytes, spans: Spans) -> bytes:
 
 def objects(items: Sequence[Any]) -> Array:
     """A vector of Python objects."""
-    made = np.empty(len(items), object)
-    made[:] = items
-    return made
+    result = np.empty(len(items), object)
+    result[:] = items
+    return result
 
 
 def varints(packed: Array) -> Array:

@@ -57,15 +57,15 @@ def times(xp: ArrayModule, a: Array, b: Array) -> Array:
 def _batch(a: Array, b: Array, each: int) -> Array:
     """The products of a batch of matrices, some of them in each thread."""
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    made = np.empty((*batch, a.shape[-2], b.shape[-1]), a.dtype)
+    result = np.empty((*batch, a.shape[-2], b.shape[-1]), a.dtype)
     count = batch[0]
 
     def work(start: int, stop: int) -> None:
-        left, right = (x[start:stop] if x.ndim == made.ndim and len(x) > 1 else x for x in (a, b))
-        np.matmul(left, right, out=made[start:stop])
+        left, right = (x[start:stop] if x.ndim == result.ndim and len(x) > 1 else x for x in (a, b))
+        np.matmul(left, right, out=result[start:stop])
 
     in_parts(work, count, -(-_WORTH_DIVIDING * count // max(each * math.prod(batch), 1)))
-    return made
+    return result
 
 
 def _in_blocks(a: Array, b: Array) -> Array:
@@ -75,20 +75,20 @@ def _in_blocks(a: Array, b: Array) -> Array:
     takes many times as long.
     """
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    made = np.empty((*batch, a.shape[-2], b.shape[-1]), a.dtype)
-    by_rows = made.shape[-2] >= made.shape[-1]
-    length, blocks = made.shape[-2 if by_rows else -1], core_count()
+    result = np.empty((*batch, a.shape[-2], b.shape[-1]), a.dtype)
+    by_rows = result.shape[-2] >= result.shape[-1]
+    length, blocks = result.shape[-2 if by_rows else -1], core_count()
     edges = [length * i // blocks for i in range(blocks + 1)]
 
     def work(start: int, stop: int) -> None:
         for begin, end in pairwise(edges[start : stop + 1]):
             if by_rows:
-                np.matmul(a[..., begin:end, :], b, out=made[..., begin:end, :])
+                np.matmul(a[..., begin:end, :], b, out=result[..., begin:end, :])
             else:
-                np.matmul(a, b[..., begin:end], out=made[..., begin:end])
+                np.matmul(a, b[..., begin:end], out=result[..., begin:end])
 
     in_parts(work, blocks, 1)
-    return made
+    return result
 
 
 def batched_product(a: Array, b: Array) -> Array:
@@ -131,13 +131,13 @@ def by_matrix(xp: ArrayModule, function: Callable[..., Any], *arrays: Array) -> 
     if count < 2 * least:
         return function(*arrays)
     flat = [a.reshape(count, *a.shape[-2:]) for a in arrays]
-    found: dict[int, Any] = {}
+    by_start: dict[int, Any] = {}
 
     def some(start: int, stop: int) -> None:
-        found[start] = function(*(a[start:stop] for a in flat))
+        by_start[start] = function(*(a[start:stop] for a in flat))
 
     in_parts(some, count, least)
-    pieces = [found[start] for start in sorted(found)]
+    pieces = [by_start[start] for start in sorted(by_start)]
     if not isinstance(pieces[0], tuple):
         return _joined(pieces, shape[:-2])
     return tuple(_joined(piece, shape[:-2]) for piece in zip(*pieces, strict=True))

@@ -48,14 +48,14 @@ def in_parts(work: Callable[[int, int], Any], count: int, least: int) -> None:
     if not helpers:
         work(0, count)
         return
-    division = _Division(work, count, len(helpers) + 1)
+    division = Division(work, count, len(helpers) + 1)
     for inbox in helpers:
         inbox.put(division)
     division.end()
 
 
-class _Division:
-    """The parts of one call: whoever is free takes the next."""
+class Division:
+    """The parts of one call: whoever is free takes the next, and the caller all that nobody has begun."""
 
     def __init__(self, work: Callable[[int, int], Any], count: int, parts: int) -> None:
         edges = [count * i // parts for i in range(parts + 1)]
@@ -103,25 +103,25 @@ class _Helpers:
     """The threads of this process that wait for parts: one less than work is divided among."""
 
     def __init__(self) -> None:
-        self._idle: list[SimpleQueue[_Division]] = []
+        self._idle: list[SimpleQueue[Division]] = []
         self.made = 0
         self._lock = threading.Lock()
 
-    def borrowed(self, count: int) -> list[SimpleQueue[_Division]]:
+    def borrowed(self, count: int) -> list[SimpleQueue[Division]]:
         """Up to `count` helpers that have nothing to do; they give themselves back."""
         most = min(core_count(), wanted_threads() or core_count()) - 1
-        found: list[SimpleQueue[_Division]] = []
-        while len(found) < min(count, most):
+        result: list[SimpleQueue[Division]] = []
+        while len(result) < min(count, most):
             try:
-                found.append(self._idle.pop())
+                result.append(self._idle.pop())
             except IndexError:
                 if not self._add(most):
                     break
-        return found
+        return result
 
     def _add(self, most: int) -> bool:
         """Makes a helper, unless there are so many already, or the system gives no more threads."""
-        inbox: SimpleQueue[_Division] = SimpleQueue()
+        inbox: SimpleQueue[Division] = SimpleQueue()
         with self._lock:
             if self.made >= most:
                 return False
@@ -134,7 +134,7 @@ class _Helpers:
         self._idle.append(inbox)
         return True
 
-    def _help(self, inbox: SimpleQueue[_Division]) -> None:
+    def _help(self, inbox: SimpleQueue[Division]) -> None:
         while True:
             division = inbox.get()
             done = division.help()

@@ -397,3 +397,15 @@ def _picked_in_blocks(xp: ArrayModule, rng: Array, weights: Array, num_samples: 
     place = (within <= wanted[..., None]).sum(-1, dtype=np.int32)
     # Where all weights are zero, it is none of the classes, as TensorFlow has it.
     return xp.where(wanted < bounds[:, -1:], block * size + xp.minimum(place, size - 1), classes)
+
+
+def later(jnp: ArrayModule, stream: Array, blocks: Array) -> Array:
+    """A random stream, some blocks further on: its first four words are a counter, the lowest first."""
+    words = stream[:4].astype(np.uint64)
+    low = words[0] + (words[1] << np.uint64(32))
+    high = words[2] + (words[3] << np.uint64(32))
+    moved = low + blocks
+    high = high + (moved < low).astype(np.uint64)
+    mask = np.uint64(0xFFFFFFFF)
+    counter = jnp.stack([moved & mask, moved >> np.uint64(32), high & mask, high >> np.uint64(32)])
+    return jnp.concatenate([counter.astype(np.uint32), stream[4:]])

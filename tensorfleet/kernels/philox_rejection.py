@@ -55,8 +55,8 @@ def _sample_each(
     wide = sample(rng, spread).reshape(parameters.size, samples)
     if np.dtype(dtype).itemsize == 2:  # TensorFlow narrows in two steps, each of which rounds
         wide = wide.astype(np.float32)
-    made = wide.T.astype(dtype, order="C") if xp is np else wide.T.astype(dtype)
-    return made.reshape(*shape, *parameters.shape)
+    drawn = wide.T.astype(dtype, order="C") if xp is np else wide.T.astype(dtype)
+    return drawn.reshape(*shape, *parameters.shape)
 
 
 # --- in numpy --------------------------------------------------------------------------------------
@@ -125,9 +125,9 @@ def _normals(units: Array) -> tuple[Array, Array]:
 
 def _gammas(rng: Array, outputs: Array, alpha: Array) -> Array:
     supplies = _Supplies(rng, outputs)
-    made = np.where(alpha == 0, 0.0, np.nan)
+    result = np.where(alpha == 0, 0.0, np.nan)
     ones = np.flatnonzero(alpha == 1)
-    made[ones] = -np.log1p(-supplies.uniform(ones))
+    result[ones] = -np.log1p(-supplies.uniform(ones))
     d = alpha + np.where(alpha < 1, 2.0 / 3, -1.0 / 3)
     c = 1.0 / 3 / np.sqrt(d)
     rows = np.flatnonzero((alpha > 0) & (alpha != 1))
@@ -142,24 +142,24 @@ def _gammas(rng: Array, outputs: Array, alpha: Array) -> Array:
         unsure = np.flatnonzero(~good)
         x, w = x[unsure], v[unsure]
         good[unsure] = np.log(u[unsure]) < 0.5 * x * x + d[at[unsure]] * (1 - w + np.log(w))
-        made[at[good]] = d[at[good]] * v[good]
+        result[at[good]] = d[at[good]] * v[good]
         again = np.ones(len(rows), bool)
         again[tried[good]] = False
         rows = rows[again]
     boosted = np.flatnonzero((alpha > 0) & (alpha < 1))
-    made[boosted] *= supplies.uniform(boosted) ** (1 / alpha[boosted])
-    return made
+    result[boosted] *= supplies.uniform(boosted) ** (1 / alpha[boosted])
+    return result
 
 
 def _poissons(rng: Array, outputs: Array, rate: Array, highest: float) -> Array:
-    made = rate.copy()  # what is infinite or no number stays so
+    result = rate.copy()  # what is infinite or no number stays so
     few, many = (
         np.flatnonzero((rate < 10) & np.isfinite(rate)),
         np.flatnonzero((rate >= 10) & np.isfinite(rate)),
     )
-    made[few] = _knuth(rng, outputs[few], rate[few])
-    made[many] = _hormann(_Supplies(rng, outputs[many]), rate[many], highest)
-    return made
+    result[few] = _knuth(rng, outputs[few], rate[few])
+    result[many] = _hormann(_Supplies(rng, outputs[many]), rate[many], highest)
+    return result
 
 
 def _knuth(rng: Array, outputs: Array, rate: Array) -> Array:
@@ -188,7 +188,7 @@ def _hormann(supplies: _Supplies, rate: Array, highest: float) -> Array:
     from scipy.special import gammaln
 
     b, a, inverse_alpha, sure = _hat(np, rate)
-    made, rows = np.empty(len(rate)), np.arange(len(rate))
+    result, rows = np.empty(len(rate)), np.arange(len(rate))
     while len(rows):
         u = supplies.uniform(rows) - 0.5
         v = supplies.uniform(rows)
@@ -201,9 +201,9 @@ def _hormann(supplies: _Supplies, rate: Array, highest: float) -> Array:
         bound = -rate[at] + steps * np.log(rate[at]) - gammaln(steps + 1)
         height = np.log(v[unsure] * inverse_alpha[at] / (a[at] / (near * near) + b[at]))
         good[unsure] = (v[unsure] == 0) | (height <= bound)
-        made[rows[good]] = k[good]
+        result[rows[good]] = k[good]
         rows = rows[~good]
-    return made
+    return result
 
 
 # --- compiled --------------------------------------------------------------------------------------
@@ -265,9 +265,9 @@ def _gammas_at_first(xp: ArrayModule, rng: Array, alpha: Array) -> Array:
     good1, made1 = _tried(xp, d, x1, v1, u1)
     good2, made2 = _tried(xp, d, x2, v2, xp.where(v1 > 0, u2, u1))
     short = ~good1 & (v1 > 0) & (alpha < 1)  # both uniform numbers are taken
-    made = xp.where(good1, made1, xp.where(good2 & ~short, made2, np.nan))
+    sample = xp.where(good1, made1, xp.where(good2 & ~short, made2, np.nan))
     # Where alpha is 1, a uniform number is all that is drawn.
-    return _boosted(xp, alpha, made, xp.where(alpha == 1, normals[1], u2))
+    return _boosted(xp, alpha, sample, xp.where(alpha == 1, normals[1], u2))
 
 
 def _gammas_tried(xp: ArrayModule, rng: Array, outputs: Array, alpha: Array) -> Array:
@@ -277,7 +277,9 @@ def _gammas_tried(xp: ArrayModule, rng: Array, outputs: Array, alpha: Array) -> 
     starts, (d, c) = outputs * _BLOCKS_PER_OUTPUT, _slopes(xp, alpha)
 
     def draw(state: list[Array]) -> list[Array]:
-        made, open_, taken, spare = state  # of the last block of uniform numbers; below 0 when none is left
+        samples, open_, taken, spare = (
+            state  # of the last block of uniform numbers; below 0 when none is left
+        )
         words = lax.map(lambda i: philox.blocks(xp, rng, starts + taken + i), xp.arange(2, dtype=np.uint64))
         normals, uniforms = (philox.doubles_of(w.T) for w in words)
         (x1, x2), (u2, u1) = _normals_traced(xp, *normals), uniforms
@@ -296,9 +298,9 @@ def _gammas_tried(xp: ArrayModule, rng: Array, outputs: Array, alpha: Array) -> 
 
     nothing = xp.zeros(alpha.shape)
     start = [nothing, alpha != 1, nothing.astype(np.uint64), nothing - 1]
-    made, _, taken, spare = lax.while_loop(lambda state: state[1].any(), draw, start)
+    samples, _, taken, spare = lax.while_loop(lambda state: state[1].any(), draw, start)
     fresh = philox.doubles_traced(rng, starts + taken)[1]
-    return _boosted(xp, alpha, made, xp.where(spare >= 0, spare, fresh))
+    return _boosted(xp, alpha, samples, xp.where(spare >= 0, spare, fresh))
 
 
 def _poissons_traced(rng: Array, rate: Array, highest: float) -> Array:
@@ -311,12 +313,12 @@ def _poissons_traced(rng: Array, rate: Array, highest: float) -> Array:
 
     def sample(piece: list[Array]) -> Array:
         starts, rate, many = piece
-        made = xp.where(many, np.nan, _knuth_traced(xp, rng, starts, xp.where(many, 0.0, rate)))
-        return _hormann_traced(xp, rng, starts, rate, made, highest)
+        samples = xp.where(many, np.nan, _knuth_traced(xp, rng, starts, xp.where(many, 0.0, rate)))
+        return _hormann_traced(xp, rng, starts, rate, samples, highest)
 
     given = [xp.pad(x, (0, len(starts) - rate.size)) for x in (xp.where(few | many, rate, 0.0), many)]
-    made = lax.map(sample, [x.reshape(pieces, _PIECE_OUTPUTS) for x in (starts, *given)])
-    return xp.where(few | many, made.reshape(-1)[: rate.size], rate)
+    samples = lax.map(sample, [x.reshape(pieces, _PIECE_OUTPUTS) for x in (starts, *given)])
+    return xp.where(few | many, samples.reshape(-1)[: rate.size], rate)
 
 
 def _knuth_traced(xp: ArrayModule, rng: Array, starts: Array, rate: Array) -> Array:
@@ -350,7 +352,7 @@ def _hormann_traced(
     b, a, inverse_alpha, sure = _hat(xp, rate)
 
     def draw(state: tuple[Array, Array]) -> tuple[Array, Array]:
-        taken, made = state
+        taken, samples = state
         v, u = philox.doubles_traced(rng, starts + taken)
         u = u - 0.5
         edge = 0.5 - xp.abs(u)
@@ -361,7 +363,7 @@ def _hormann_traced(
         bound = -rate + k * log_traced(xp, rate) - _log_factorial(xp, k)
         height = log_traced(xp, v * inverse_alpha / (a / (edge * edge) + b))
         good |= unsure & ((v == 0) | (height <= bound))
-        return taken + np.uint64(1), xp.where(xp.isnan(made) & good, k, made)
+        return taken + np.uint64(1), xp.where(xp.isnan(samples) & good, k, samples)
 
     filled: Array = lax.while_loop(lambda state: xp.isnan(state[1]).any(), draw, (np.uint64(0), made))[1]
     return filled

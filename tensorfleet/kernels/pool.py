@@ -64,12 +64,12 @@ def max_pool_grad(
         return xp.where(first, grad, xp.zeros((), grad.dtype))
     # A window's first maximum is in the first of its rows that have it: along one axis after the other, as the maxima.
     parts = _parts(win)
-    found = [orig_input]
+    stages = [orig_input]
     for part in parts[:-1]:
-        found.append(_reduce(xp, xp.maximum, found[-1], part, _lowest(orig_input.dtype)))
-    found.append(orig_output)
+        stages.append(_reduce(xp, xp.maximum, stages[-1], part, _lowest(orig_input.dtype)))
+    stages.append(orig_output)
     for i in reversed(range(len(parts))):
-        grad = _to_first_maxima(xp, found[i], found[i + 1], grad, parts[i])
+        grad = _to_first_maxima(xp, stages[i], stages[i + 1], grad, parts[i])
     return grad
 
 
@@ -91,7 +91,7 @@ def max_pool3d_grad(
     zero = xp.zeros((), grad.dtype)
     if xp is np or win.is_tiled:
         maxima = _maxima(xp, orig_input, orig_output, win)
-        return scatter(xp, ((tap, xp.where(found, grad, zero)) for tap, found in maxima), win)
+        return scatter(xp, ((tap, xp.where(is_maximum, grad, zero)) for tap, is_maximum in maxima), win)
     maximum, spread_grad = spread(orig_output, win), spread(grad, win)
     return total(
         xp.where(orig_input == seen(maximum, win, tap), seen(spread_grad, win, tap), zero)
@@ -250,29 +250,29 @@ def _maxima(xp: ArrayModule, x: Array, y: Array, win: WindowGrid) -> Iterator[tu
     padded, line = pad(xp, x, win, _lowest(x.dtype)), win.flat()  # as for the maxima: XLA does it once
     inside = pad(np, np.ones(line.in_shape, bool), line)
     for tap in win.taps():
-        found = take(xp, padded, win, tap) == y
+        is_maximum = take(xp, padded, win, tap) == y
         # A maximum that equals the padding must not be found there.
         valid = take(np, inside, line, tap)
-        yield tap, found if valid.all() else found & valid
+        yield tap, is_maximum if valid.all() else is_maximum & valid
 
 
 def _first_maxima(xp: ArrayModule, x: Array, y: Array, win: WindowGrid) -> Iterator[tuple[Dims, Array]]:
     """For each tap, in row-major order: (tap, where it is the window's first maximum)."""
     taken = None
-    for tap, found in _maxima(xp, x, y, win):
-        yield tap, found if taken is None else found & ~taken
-        taken = found if taken is None else found | taken
+    for tap, is_maximum in _maxima(xp, x, y, win):
+        yield tap, is_maximum if taken is None else is_maximum & ~taken
+        taken = is_maximum if taken is None else is_maximum | taken
 
 
 def _first_tap(xp: ArrayModule, x: Array, y: Array, win: WindowGrid) -> Array:
     """The number of the tap that is each window's first maximum."""
-    found = list(_maxima(xp, x, y, win))
+    maxima = list(_maxima(xp, x, y, win))
     # A byte for each window is a quarter of the memory to go through.
-    number = np.int8 if len(found) < 127 else np.int32
-    first = xp.full(y.shape, len(found), number)
+    number = np.int8 if len(maxima) < 127 else np.int32
+    first = xp.full(y.shape, len(maxima), number)
     # Backward, so that of equal taps the first is written last.
-    for i in reversed(range(len(found))):
-        first = xp.where(found[i][1], number(i), first)
+    for i in reversed(range(len(maxima))):
+        first = xp.where(maxima[i][1], number(i), first)
     return first
 
 

@@ -94,8 +94,8 @@ def field_of(message: Any, name: str, dtype: dtypes.DType) -> Any:
 
 def is_repeated(field: Any) -> bool:
     """Whether a field has any number of values."""
-    told = getattr(field, "is_repeated", None)  # older versions of protobuf have a label instead
-    return bool(field.label == _REPEATED if told is None else told)
+    repeated = getattr(field, "is_repeated", None)  # older versions of protobuf have a label instead
+    return bool(field.label == _REPEATED if repeated is None else repeated)
 
 
 def default_of(field: Any) -> Any:
@@ -113,7 +113,7 @@ def default_of(field: Any) -> Any:
 
 def parsed(data: bytes, fields: dict[int, Any]) -> dict[int, list[Any]]:
     """The values of some fields of a message, by their numbers."""
-    found: dict[int, list[Any]] = {number: [] for number in fields}
+    result: dict[int, list[Any]] = {number: [] for number in fields}
     for number, kind, value in _records(data):
         field = fields.get(number)
         if field is None:
@@ -125,8 +125,8 @@ def parsed(data: bytes, fields: dict[int, Any]) -> dict[int, list[Any]]:
             continue  # as another version of the message would have it
         else:
             values = [_read(value, packing, field.type)]
-        found[number] = [*found[number], *values] if is_repeated(field) else values[-1:]
-    return found
+        result[number] = [*result[number], *values] if is_repeated(field) else values[-1:]
+    return result
 
 
 def _records(data: bytes) -> Iterator[tuple[int, int, Any]]:

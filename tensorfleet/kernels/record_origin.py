@@ -98,10 +98,10 @@ def _recalled(records: Array | bytes) -> str:
     """The place of a record, or of the first of a batch whose place is known."""
     values = np.ravel(np.asarray(records, object)).tolist()
     for value in values:
-        found = _young.get(id(value)) or _old.get(id(value))
-        if found is not None and _record_at(*found) == value:
+        origin = _young.get(id(value)) or _old.get(id(value))
+        if origin is not None and _record_at(*origin) == value:
             others = f", or one of {len(values) - 1} others of the batch" if len(values) > 1 else ""
-            return _told(*found) + others
+            return _told(*origin) + others
     return ""
 
 

@@ -136,18 +136,18 @@ class Buffer:
 def texts_of(buffer: Buffer) -> Array:
     """The strings of a buffer as objects."""
     longest = int(buffer.lengths.max(initial=0))
-    lengths, made = buffer.lengths, np.empty(len(buffer.lengths), object)
+    lengths, result = buffer.lengths, np.empty(len(buffer.lengths), object)
     if 0 < longest <= 8 * WIDEST:
         for places, _ in parts(lengths):
-            made[places] = _short_texts(buffer.some(places), longest + 7 >> 3)
-        return made
+            result[places] = _short_texts(buffer.some(places), longest + 7 >> 3)
+        return result
     groups = list(by_length(lengths)) if longest <= _LONGEST_MADE else []
     if len(groups) * _FEW > len(lengths) or not groups:
-        made[:] = _texts_at(buffer, slice(None))
-        return made
+        result[:] = _texts_at(buffer, slice(None))
+        return result
     for length, rows in groups:
-        made[rows] = objects_of(buffer.words(buffer.starts[rows], f"V{length}")) if length else b""
-    return made
+        result[rows] = objects_of(buffer.words(buffer.starts[rows], f"V{length}")) if length else b""
+    return result
 
 
 def _texts_at(buffer: Buffer, rows: Array | slice) -> list[bytes]:
@@ -165,12 +165,12 @@ def _short_texts(buffer: Buffer, width: int) -> Array:
     for i in range(width):
         word = buffer.words(starts + np.minimum(whole, 8 * i) if i else starts)
         np.bitwise_and(word, WORD_MASKS.take(lengths - 8 * i, mode="clip"), table[:, i])
-    made = table.view(f"S{8 * width}").reshape(-1).astype(object)
+    result = table.view(f"S{8 * width}").reshape(-1).astype(object)
     zeros = np.flatnonzero(buffer.data[starts + lengths - 1] == 0)
     zeros = zeros[lengths[zeros] > 0]  # those end in a zero of their own
     if len(zeros):
-        made[zeros] = _texts_at(buffer, zeros)
-    return made
+        result[zeros] = _texts_at(buffer, zeros)
+    return result
 
 
 def strings_of(table: Array) -> Array:
@@ -195,13 +195,13 @@ def decimals(buffer: Buffer, dtype: np.dtype[Any]) -> tuple[Array, Array]:
         return _letter_by_letter(buffer, dtype)
     value, read = _eight_digits(buffer.words(buffer.starts), buffer.lengths)
     limit = np.iinfo(dtype).max
-    made, rest = value.astype(dtype), np.flatnonzero(~read | (value > limit) if limit < 10**8 else ~read)
+    numbers, rest = value.astype(dtype), np.flatnonzero(~read | (value > limit) if limit < 10**8 else ~read)
     if len(rest):
-        made[rest], unread = _letter_by_letter(
+        numbers[rest], unread = _letter_by_letter(
             Buffer(buffer.data, buffer.starts[rest], buffer.lengths[rest]), dtype
         )
         rest = rest[unread]
-    return made, rest
+    return numbers, rest
 
 
 def _eight_digits(words: Array, lengths: Array) -> tuple[Array, Array]:
@@ -254,9 +254,9 @@ def _letter_by_letter(buffer: Buffer, dtype: np.dtype[Any]) -> tuple[Array, Arra
     if dtype.kind == "f":
         read &= value <= _EXACT
         fraction = np.where(points, buffer.lengths - 1 - width + behind, 0)
-        made = value / _POWERS.take(fraction, mode="clip")
-        np.negative(made, made, where=negative)
-        return made.astype(dtype), np.flatnonzero(~read)
+        numbers = value / _POWERS.take(fraction, mode="clip")
+        np.negative(numbers, numbers, where=negative)
+        return numbers.astype(dtype), np.flatnonzero(~read)
     np.negative(value, value, where=negative)
     limits = np.iinfo(dtype)
     read &= ~points & (value >= limits.min) & (value <= min(limits.max, np.iinfo(np.int64).max))

@@ -35,16 +35,16 @@ def first_of_each(strings: Strings) -> Array | None:
         return None
     bits = max(4, (2 * len(lengths)).bit_length())
     slots = np.full(1 << bits, -1, np.int32)
-    found = np.arange(len(lengths), dtype=np.int32)
-    left, place = found[::-1], _places(columns, bits)[::-1]
+    result = np.arange(len(lengths), dtype=np.int32)
+    left, place = result[::-1], _places(columns, bits)[::-1]
     while len(left):
         free = slots[place] < 0
         slots[place[free]] = left[free]  # of several the last to come, which has the lowest number
         first = slots[place]
         same = (lengths[first] == lengths[left]) & _equal(columns, first, left)
-        found[left[same]] = first[same]
+        result[left[same]] = first[same]
         left, place = left[~same], place[~same] + 1 & len(slots) - 1
-    return found
+    return result
 
 
 def _equal(columns: Array, some: Array, others: Array) -> Array:
@@ -80,14 +80,14 @@ class StringIndex:
     def find(self, texts: Strings) -> Array:
         """The number of each string among the keys, -1 where it is none of them."""
         columns = texts.first_words(len(self._columns))
-        found = np.empty(texts.size, np.int32)
+        result = np.empty(texts.size, np.int32)
         lengths = texts.lengths
 
         def some(places: slice) -> None:
-            self._find(found[places], columns[:, places], lengths[places])
+            self._find(result[places], columns[:, places], lengths[places])
 
         each_part(some, texts.size)
-        return found
+        return result
 
     def _find(self, found: Array, columns: Array, lengths: Array) -> None:
         place = _places(columns, self._bits)

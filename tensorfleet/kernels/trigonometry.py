@@ -63,9 +63,9 @@ def arctan2(xp: ArrayModule, y: Array, x: Array) -> Array:
     larger, smaller = xp.maximum(across, up), xp.minimum(across, up)
     ratio = xp.where(larger == 0, _F(0), smaller / larger)
     ratio = xp.where(smaller == np.inf, _F(1), ratio)
-    made = _odd(ratio, ratio * ratio, _ATAN)
-    made = xp.where(up > across, _HALF_PI - made, made)
-    return xp.copysign(xp.where(xp.signbit(x), _PI - made, made), y)
+    angle = _odd(ratio, ratio * ratio, _ATAN)
+    angle = xp.where(up > across, _HALF_PI - angle, angle)
+    return xp.copysign(xp.where(xp.signbit(x), _PI - angle, angle), y)
 
 
 def sin(xp: ArrayModule, x: Array) -> Array:
@@ -95,5 +95,5 @@ def _near_wave(xp: ArrayModule, x: Array, shift: int) -> Array:
     sine = _odd(left, square, _SIN)
     cosine = 1 - _F(0.5) * square + square * square * _polynomial(square, _COS)
     quarter = turns.astype(np.int32) + np.int32(shift)
-    made = xp.where(quarter & 1, cosine, sine)
-    return xp.where(quarter & 2, -made, made)
+    wave = xp.where(quarter & 1, cosine, sine)
+    return xp.where(quarter & 2, -wave, wave)

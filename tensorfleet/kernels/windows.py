@@ -294,13 +294,13 @@ def look_up(
     ]
     parts = []
     for phase in itertools.product(*axes):
-        found = []
+        values = []
         for places in itertools.product(*phase):
             number = np.ravel_multi_index([tap for tap, _ in places], win.size)
             start = [offset + low for (_, offset), (low, _, _) in zip(places, around, strict=True)]
             limit = [begin + count for begin, count in zip(start, counts, strict=True)]
-            found.append(value(int(number), *[lax.slice(a, start, limit) for a in padded]))
-        parts.append(sum(found[1:], found[0]) if found else xp.zeros(counts, arrays[-1].dtype))
+            values.append(value(int(number), *[lax.slice(a, start, limit) for a in padded]))
+        parts.append(sum(values[1:], values[0]) if values else xp.zeros(counts, arrays[-1].dtype))
     none = ((0, 0),) * len(counts)
     return _interleave_jax(xp, parts, replace(win, size=win.stride, pads=none))
 

@@ -51,10 +51,10 @@ def _named(
     order: list[str],
     args: tuple[TensorLike, ...],
 ) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for name, value in zip(order, args, strict=False):
-        found[name] = [*found.get(name, ()), value] if order.count(name) > 1 else value
-    return found
+        result[name] = [*result.get(name, ()), value] if order.count(name) > 1 else value
+    return result
 
 
 def _warn(public: str, order: list[str]) -> None:

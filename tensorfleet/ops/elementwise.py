@@ -16,6 +16,7 @@ from tensorfleet.graph.kernel_types import Check, Kernel
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.graph.sparse_tensor import is_sparse
+from tensorfleet.kernels.lane_kernels import LaneKernel
 from tensorfleet.ops.common import broadcast, same_as_input
 from tensorfleet.ops.samples import case
 
@@ -41,6 +42,7 @@ def binary(
     attrs: str = "",
     shape: Callable[[Operation], TensorShape] = broadcast,
     examples: Sequence[case] = (),
+    joined: LaneKernel | None = None,
 ) -> Callable[[Kernel], Kernel]:
     """Declares an op on pairs of elements that broadcasts, with TensorFlow's error when shapes do not fit."""
 
@@ -66,7 +68,7 @@ def binary(
         wrapped = checked if kernel.__code__.co_kwonlyargcount else plain
         type_attr = f"T: {types}" if types else ""
         declared = "; ".join(part for part in (type_attr, attrs) if part)
-        op(name, signature, declared, shape=shape, examples=examples)(wrapped)
+        op(name, signature, declared, shape=shape, examples=examples, joined=joined)(wrapped)
         return kernel
 
     return register

@@ -23,13 +23,13 @@ def function(op_type: str, inputs: str, names: str, does: str, *, sparse: bool =
     `sparse`, a SparseTensor goes in and out by its values.
     """
     published = names.split()
-    made = _FORMS[len(inputs.split())](op_type) if not sparse else _on_sparse(op_type)
+    result = _FORMS[len(inputs.split())](op_type) if not sparse else _on_sparse(op_type)
     # The arguments of the general form, under the names they have here.
-    made.__code__ = made.__code__.replace(co_varnames=(*inputs.split(), "name"))
-    made.__name__ = made.__qualname__ = published[0].rpartition(".")[2]
-    made.__doc__ = does
-    publish(made, *published)
-    return made
+    result.__code__ = result.__code__.replace(co_varnames=(*inputs.split(), "name"))
+    result.__name__ = result.__qualname__ = published[0].rpartition(".")[2]
+    result.__doc__ = does
+    publish(result, *published)
+    return result
 
 
 def _of_one(op_type: str) -> Callable[..., Any]:
@@ -76,6 +76,6 @@ def op_function(op_type: str, signature: str, names: str, does: str, **defaults:
 
     published = names.split()
     name = published[0].rpartition(".")[2]
-    made = arguments.function(arguments.signature_of(signature, **defaults), name, body, does)
-    publish(made, *published)
-    return made
+    result = arguments.function(arguments.signature_of(signature, **defaults), name, body, does)
+    publish(result, *published)
+    return result

@@ -315,13 +315,13 @@ class RaggedTensorSpec(TypeSpec):
         return [value.flat_values, *value.nested_row_splits]
 
     def _from_components(self, components: list[Any]) -> Any:
-        made, *splits = components
+        result, *splits = components
         for one in reversed(splits):
             if _is_numpy(components):
-                made = RaggedTensorValue(made, one)
+                result = RaggedTensorValue(result, one)
             else:
-                made = RaggedTensor.from_row_splits(made, one, validate=False)
-        return made
+                result = RaggedTensor.from_row_splits(result, one, validate=False)
+        return result
 
 
 @export("IndexedSlicesSpec")

@@ -61,10 +61,10 @@ class Colocation:
 
     def of(self, op: Operation) -> ColocationGroup:
         """The group of an operation, which may be its only member."""
-        found = self._groups.get(op)
-        if found is None:
-            found = self._groups[op] = ColocationGroup(op)
-        return found
+        result = self._groups.get(op)
+        if result is None:
+            result = self._groups[op] = ColocationGroup(op)
+        return result
 
     def include(self, ops: Iterable[Operation]) -> None:
         """Makes operations known; raises InvalidArgumentError if two that must share a device ask for different ones."""
@@ -86,6 +86,7 @@ class Colocation:
         if above is below:
             return
         try:
+            # Only two pieces of state can contradict each other. Any other request gives way to the state's device.
             merged(above.state, below.state)
             if not compatible(above.asked, below.asked):
                 below.asked = above.asked
@@ -122,6 +123,7 @@ class Colocation:
         kept, gone = (two, one) if one.rank < two.rank else (one, two)
         state = merged(kept.state, gone.state)
         asked = merged(merged(kept.asked, gone.asked, self._soft), state)
+        # Two groups that were placed apart are chosen for again; `_choose` keeps the device of their state.
         devices = {d for d in (kept.device, gone.device) if d is not None}
         kept.rank += one.rank == two.rank
         kept.state, kept.asked = state, asked

@@ -6,7 +6,7 @@ within a segment; this is the same for what runs on the host, and for what leads
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 
@@ -26,7 +26,7 @@ def share(plan: Plan) -> Plan:
     for op in plan.ops:
         if not _repeatable(op, plan, outside):
             continue
-        key = (op.type, plan.devices[op], _attributes(op), *(_value(t, plan, standing) for t in op._inputs))
+        key = (op.type, plan.devices[op], attributes(op), *(_value(t, plan, standing) for t in op._inputs))
         same = first.setdefault(key, op)
         if same is not op:
             plan.same[op] = same
@@ -46,15 +46,21 @@ def _repeatable(op: Operation, plan: Plan, outside: set[Tensor]) -> bool:
     return bool(op._outputs) and not any(special) and outside.isdisjoint(op._outputs)
 
 
-def _attributes(op: Operation) -> Hashable:
-    """The attributes that tell two operations of one type apart: internal ones ("_class") do not."""
-    return tuple(sorted((name, repr(value)) for name, value in op._attrs.items() if not name.startswith("_")))
+def attributes(op: Operation, but: Sequence[str] = ()) -> Hashable:
+    """The attributes that tell two operations of one type apart: internal ones ("_class") do not, nor those of `but`."""
+    named = op._attrs.items()
+    return tuple(sorted((n, repr(value)) for n, value in named if not n.startswith("_") and n not in but))
 
 
 def _value(tensor: Tensor, plan: Plan, standing: dict[Tensor, Tensor]) -> Hashable:
-    constant = plan.constants.get(tensor)
-    if constant is None or np.size(constant) > _MAX_COMPARED_ELEMENTS:
-        return standing.get(tensor, tensor)
+    return value_of(tensor, plan) if tensor in plan.constants else standing.get(tensor, tensor)
+
+
+def value_of(tensor: Tensor, plan: Plan) -> Hashable:
+    """What equal constants have in common, or the tensor itself if the constant is large."""
+    constant = plan.constants[tensor]
+    if np.size(constant) > _MAX_COMPARED_ELEMENTS:
+        return tensor
     value = np.asarray(constant)
     strings = value.dtype.kind == "O"
     return tensor.dtype, value.shape, tuple(value.ravel().tolist()) if strings else value.tobytes()

@@ -62,6 +62,7 @@ class Loop(Operation):
         self._original_op = None
         self._gradient_function = None
         self._control_flow_context = None
+        # Errors of the loop show the line that made it, and it sorts among the others where its first node was.
         self._stack = enters[0]._stack
         self._id = min(op._id for op in ops)
         self.inside = set(ops)
@@ -82,6 +83,7 @@ class Loop(Operation):
         self.results = [(self.variables.position(e._inputs[0]), e._outputs[0]) for e in exits]
         self._outputs = tuple(t for _, t in self.results)
         outside = [*self.initial, *(t for t, _ in self.fixed)]
+        # References and handles are not passed in: the body finds the variable itself, and so sees its updates.
         self._inputs = tuple(dict.fromkeys(t for t in outside if not (is_variable(t) and t not in fed)))
         waited = dict.fromkeys(c for op in ops for c in op._control_inputs if c not in self.inside)
         self._control_inputs = list(waited)
@@ -99,6 +101,7 @@ class Loop(Operation):
             for op in ops
             if op not in nodes and not (frames[op] == frame and op.type in (*_ENTERS, *_EXITS))
         ]
+        # Each node is in one of the two plans, never in both: an update or a random number happens once per iteration.
         test = _ancestors(variables.test, set(own))
         nexts = variables.next_values()
         first = [op for op in own if op in test]
@@ -106,6 +109,7 @@ class Loop(Operation):
         fixed = [t for _, t in self.fixed]
         merged = [m._outputs[0] for m in variables.merges]
         wanted = [variables.test]
+        # What the condition computed and the body needs, the condition's plan returns and the body's plan is fed.
         lent = [t for t in dict.fromkeys(t for op in rest for t in op._inputs) if t._op in test]
         lent += [t for t in nexts if t._op in test and t not in lent]
         cond = Plan(plan.graph, (*wanted, *lent), (), (*merged, *fixed), ops=first, nested=True)
@@ -169,11 +173,12 @@ class _Variables:
     def _test(self, mine: list[Operation], frame: Frame, tests: list[Operation]) -> Tensor:
         if len(tests) == 1:
             return tests[0]._inputs[0]
+        # Graphs made elsewhere may have no LoopCond. Then the switches of the loop variables must agree on a predicate.
         merged = {m._outputs[0] for m in self.merges}
-        found = {op._inputs[1] for op in mine if op.type in SWITCHES and op._inputs[0] in merged}
-        if tests or len(found) != 1:
+        predicates = {op._inputs[1] for op in mine if op.type in SWITCHES and op._inputs[0] in merged}
+        if tests or len(predicates) != 1:
             raise errors.invalid(f"The loop '{frame[-1]}' has {len(tests)} LoopCond nodes instead of one.")
-        return found.pop()
+        return predicates.pop()
 
     def next_values(self) -> tuple[Tensor, ...]:
         """The next values of the loop variables."""
@@ -192,25 +197,26 @@ def is_variable(tensor: Tensor) -> bool:
 
 def _ancestors(tensor: Tensor, inside: set[Operation]) -> set[Operation]:
     """The operations, among those inside, that a tensor needs."""
-    found: set[Operation] = set()
+    result: set[Operation] = set()
     stack = [tensor._op]
     while stack:
         b = stack.pop()
-        if b in inside and b not in found:
-            found.add(b)
+        if b in inside and b not in result:
+            result.add(b)
             stack += [t._op for t in b._inputs]
             stack += b._control_inputs
-    return found
+    return result
 
 
 def frames_of(ops: Iterable[Operation]) -> dict[Operation, Frame]:
     """The loops that each operation lies in, outermost first. `ops` must be in order."""
-    found: dict[Operation, Frame] = {}
+    result: dict[Operation, Frame] = {}
     for op in ops:
         inner: Frame = ()
+        # The edge from NextIteration back to Merge is the only one against the order: its frame is not known yet.
         before = [t._op for t in op._inputs if not (op.type in _MERGES and t._op.type in _NEXTS)]
         for b in (*before, *op._control_inputs):
-            frame = found.get(b, ())
+            frame = result.get(b, ())
             if b.type in _EXITS:
                 frame = frame[:-1]
             if len(frame) == len(inner) and frame != inner:
@@ -223,12 +229,12 @@ def frames_of(ops: Iterable[Operation]) -> dict[Operation, Frame]:
                 inner = frame
         if op.type in _ENTERS:
             source = op._inputs[0]._op
-            outer = found.get(source, ())
+            outer = result.get(source, ())
             outer = outer[:-1] if source.type in _EXITS else outer
             inner = max(inner, outer, key=len)
             inner = (*inner, op._attrs["frame_name"].decode())
-        found[op] = inner
-    return found
+        result[op] = inner
+    return result
 
 
 def lift_loops(plan: Plan, chosen: Container[str] | None = None) -> None:
@@ -237,6 +243,7 @@ def lift_loops(plan: Plan, chosen: Container[str] | None = None) -> None:
     members: dict[Frame, list[Operation]] = {}
     for op in plan.ops:
         if frames[op] and (chosen is None or frames[op][0] in chosen):
+            # Loops inside this one stay in its body's plan, where they are lifted in turn.
             members.setdefault(frames[op][:1], []).append(op)
     loops = {frame: Loop(plan, frame, ops, frames) for frame, ops in members.items() if _repeats(ops)}
     plan.loops = list(loops.values())
@@ -273,17 +280,19 @@ def find_guards(plan: Plan) -> tuple[dict[Operation, Guard], dict[Operation, lis
     def of(tensor: Tensor) -> Guard:
         if tensor in known:
             return frozenset()
+        # A value that is fed or known is there whichever branch is taken.
         producer = plan.inside.get(tensor._op, tensor._op)
-        found = guards.get(producer, frozenset())
+        result = guards.get(producer, frozenset())
         if tensor._op.type in SWITCHES and producer is tensor._op and not frames.get(producer):
-            found |= {(condition(tensor._op._inputs[1], known), tensor.value_index == 1)}
-        return found
+            result |= {(condition(tensor._op._inputs[1], known), tensor.value_index == 1)}
+        return result
 
     for op in plan.ops:
         guard: Guard = frozenset()
         frame = frames.get(op, ())
         if op.type in _MERGES and not frame:
             choices = [of(t) for t in op._inputs]
+            # A Merge runs if one of its inputs does, so only the conditions common to all inputs are its own.
             guard = frozenset.intersection(*choices)
             merges[op] = [c - guard for c in choices]
         else:
@@ -293,6 +302,7 @@ def find_guards(plan: Plan) -> tuple[dict[Operation, Guard], dict[Operation, lis
             for c in op._control_inputs:
                 guard |= guards.get(plan.inside.get(c, c), frozenset())
         if frame:
+            # All of a loop runs or none of it: each node that enters may add a condition.
             guard = entered[frame[0]] = guard | entered.get(frame[0], frozenset())
         if guard:
             guards[op] = guard
@@ -337,13 +347,13 @@ def frames(ops: Sequence[Operation]) -> list[list[Operation]]:
     if not any(op.type in _NODES for op in ops):
         return []
     loops: dict[Any, list[Operation]] = {}
-    found = frames_of(ops)
+    loops_around = frames_of(ops)
     inside = set(ops)
     guards: dict[Operation, tuple[Tensor, ...]] = {}
     rounds: dict[Operation, dict[Tensor, int]] = {}
     for op in ops:
-        if found[op]:
-            loops.setdefault(found[op][0], []).append(op)
+        if loops_around[op]:
+            loops.setdefault(loops_around[op][0], []).append(op)
             continue
         before = [b for b in (*(t._op for t in op._inputs), *op._control_inputs) if b in inside]
         preds = _outer_conditions(op, before, guards)

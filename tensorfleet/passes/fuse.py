@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
+from collections.abc import Hashable
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from tensorfleet.base.devices import hardware
@@ -18,14 +19,13 @@ from tensorfleet.passes.batch_host_ops import joinable, put_off
 from tensorfleet.passes.index_ops import index_ops
 from tensorfleet.passes.owned_tables import owned_tables, reads_of
 from tensorfleet.passes.plan import Part, PartKind, Plan, maker_of, updated_by, variable_of
+from tensorfleet.passes.segment_sizes import cut
 
 #: the operations that must come before each
 _Edges: TypeAlias = dict[Operation, list[Operation]]
 # Variables of at least this many elements are gathered from by rows, without handing out the whole.
 _MIN_TABLE_ELEMENTS = 1 << 15
 _TAKES = {"AccumulatorTakeGradient", "ResourceAccumulatorTakeGradient"}
-# The time XLA needs to compile a program grows faster than the program: longer ones are cut.
-_MAX_SEGMENT_OPS = 2000
 # Members of an enum are slow to look up in Python 3.11, and this one is compared with for every edge.
 _SEGMENT = PartKind.SEGMENT
 
@@ -44,6 +44,7 @@ def fuse(plan: Plan) -> Plan:
             laid = trial
             break
         tables = together
+    plan.gathers = frozenset(op for op, kind in laid.kinds.items() if kind is PartKind.GATHER)
     parts = _group(plan, laid)
     _connect(plan, parts, laid.before)
     plan.parts = parts
@@ -60,6 +61,8 @@ class _Layout:
     levels: dict[Operation, int]
     #: see `_freeing`
     freeing: dict[Operation, frozenset[Operation]]
+    #: the operations that may be called together, each with what those that are have in common
+    alike: dict[Operation, Hashable] = field(default_factory=dict)
 
     def segment_of(self, op: Operation) -> tuple[int, frozenset[Operation] | None]:
         """The key of an operation's segment among the others of its device."""
@@ -80,15 +83,23 @@ def _lay_out(
     before = {op: _before(op, plan, known, hidden) for op in ops}
     _read_after_initializing(plan, ops, before)
     kinds = {op: _SEGMENT if op in inside else _kind(op, plan, gathers) for op in ops}
-    for op in plan.same:
-        if kinds[op] is kinds[plan.same[op]] and kinds[op] in (PartKind.HOST, PartKind.VARYING):
-            kinds[op] = PartKind.SAME
-            before[op] = list(dict.fromkeys([*before[op], plan.same[op]]))
+    _share(plan, kinds, before, (PartKind.HOST, PartKind.VARYING))
     kinds.update(dict.fromkeys(index_ops(plan, kinds, known), PartKind.INDEX))
+    _share(plan, kinds, before, (PartKind.INDEX,))
     _wait_for_all(ops, kinds, before)
     levels = _levels(plan, ops, kinds, before)
     _delay(plan, ops, kinds, before, levels)
     return _Layout(ops, kinds, before, levels, _freeing(ops, before))
+
+
+def _share(
+    plan: Plan, kinds: dict[Operation, PartKind], before: _Edges, shared: tuple[PartKind, ...]
+) -> None:
+    """Leaves out operations of some kinds whose results another one gives."""
+    for op, first in plan.same.items():
+        if kinds[op] is kinds[first] and kinds[op] in shared:
+            kinds[op] = PartKind.SAME
+            before[op] = list(dict.fromkeys([*before[op], first]))
 
 
 def _kind(op: Operation, plan: Plan, gathers: set[Operation]) -> PartKind:
@@ -119,6 +130,7 @@ def _arrives(op: Operation, plan: Plan) -> bool:
     variable = variable_of(op._inputs[0])
     if variable is None or (variable._attrs["shape"].num_elements() or 0) < _MIN_TABLE_ELEMENTS:
         return False
+    # A value that this step computes is fused with the update instead.
     references = {op.input_list(u)[0] for u in op.spec.updates}
     known = plan.constants
     return all(
@@ -223,7 +235,7 @@ def _gathers_rows(op: Operation, plan: Plan) -> bool:
 
 def _before(op: Operation, plan: Plan, known: set[Tensor], hidden: set[Operation]) -> list[Operation]:
     """The operations of the plan that must come first."""
-    found: dict[Operation, None] = {}
+    before: dict[Operation, None] = {}
     stack = [t._op for t in op._inputs if t not in known] + op._control_inputs
     stack += [p._op for p, _ in plan.guards.get(op, ()) if p not in known]
     for choice in plan.merges.get(op, ()):
@@ -237,8 +249,8 @@ def _before(op: Operation, plan: Plan, known: set[Tensor], hidden: set[Operation
             if b in hidden:
                 stack.extend(t._op for t in b._inputs)
         elif b in plan.devices:
-            found[b] = None
-    return list(found)
+            before[b] = None
+    return list(before)
 
 
 def _read_after_initializing(
@@ -294,6 +306,7 @@ def _levels(
             if b not in levels:
                 continue  # a constant
             step = 0
+            # Only entering a segment raises the level: host operations of a level run after its segments.
             if fusable and (kinds[b] is not _SEGMENT or not _are_together(plan, b, op)):
                 step = 1
             level = max(level, levels[b] + step)
@@ -390,23 +403,22 @@ def _group(plan: Plan, laid: _Layout) -> list[Part]:
     by_level: dict[int, list[Operation]] = {}
     for op in laid.ops:
         by_level.setdefault(levels[op], []).append(op)
-    together = joinable(plan, kinds)
+    together = laid.alike = joinable(plan, kinds)
     for level in sorted(by_level):
-        segments: dict[tuple[str, frozenset[Operation] | None], list[Part]] = {}
+        segments: dict[tuple[str, frozenset[Operation] | None], Part] = {}
         hosts: list[Part] = []
-        for op in put_off(by_level[level], laid.before, kinds, together):
+        ops, needs = put_off(by_level[level], laid.before, kinds, together)
+        for op in ops:
             device = plan.devices[op]
             if kinds[op] is _SEGMENT:
                 own = (hardware(device), laid.freeing.get(op))
-                if own not in segments or len(segments[own][-1].ops) == _MAX_SEGMENT_OPS:
-                    segments.setdefault(own, []).append(Part(_SEGMENT, [], device))
-                segments[own][-1].ops.append(op)
+                segments.setdefault(own, Part(_SEGMENT, [], device)).ops.append(op)
             elif kinds[op] is PartKind.ALONE:
                 hosts.append(Part(_SEGMENT, [op], device))
+            elif op in together:
+                _join_alike(hosts, op, Part(PartKind.JOINED, [], device), laid, needs[op])
             elif kinds[op] is PartKind.INDEX:
                 _join(hosts, op, Part(PartKind.INDEX, [], device), laid)
-            elif op in together:
-                _join(hosts, op, Part(PartKind.JOINED, [], device), laid)
             elif kinds[op] is PartKind.VARYING:
                 _join(hosts, op, Part(_SEGMENT, [], device, varying=True), laid)
             else:
@@ -414,13 +426,14 @@ def _group(plan: Plan, laid: _Layout) -> list[Part]:
                 hosts.append(Part(kinds[op], [op], device, list(op._outputs), guard=guard))
         # Those behind fewer waiting operations never need what those behind more of them make.
         order = sorted(segments, key=lambda own: math.inf if own[1] is None else len(own[1]))
-        parts += [*itertools.chain(*(segments[own] for own in order)), *hosts]
+        parts += [*itertools.chain(*(cut(plan, segments[own]) for own in order)), *hosts]
     return parts
 
 
 def _join(hosts: list[Part], op: Operation, new: Part, laid: _Layout) -> None:
     """Adds an operation to the first part like `new` that comes after all it needs, or to a new one."""
     before = set(laid.before[op])
+    # Host parts of a level run in this order. Before the last part that it needs, an operation cannot join.
     first = max((i for i, part in enumerate(hosts) if not before.isdisjoint(part.ops)), default=0)
     like = _likeness(new, op, laid)
     for part in hosts[first:]:
@@ -431,9 +444,21 @@ def _join(hosts: list[Part], op: Operation, new: Part, laid: _Layout) -> None:
     hosts.append(new)
 
 
+def _join_alike(hosts: list[Part], op: Operation, new: Part, laid: _Layout, needs: set[Operation]) -> None:
+    """Adds an operation to the first part of operations like it that comes after all it needs, or to a new one."""
+    after = 1 + max((i for i, part in enumerate(hosts) if not needs.isdisjoint(part.ops)), default=-1)
+    like = _likeness(new, op, laid)
+    for part in hosts[after:]:
+        if _likeness(part, part.ops[0], laid) == like:
+            part.ops.append(op)
+            return
+    new.ops.append(op)
+    hosts.append(new)
+
+
 def _likeness(part: Part, op: Operation, laid: _Layout) -> tuple[object, ...]:
     """The properties that a part shares with an operation that joins it."""
-    alike = op.type if part.kind is PartKind.JOINED else None
+    alike = laid.alike[op] if part.kind is PartKind.JOINED else None
     return part.kind, part.device, part.varying, alike, laid.freeing.get(op)
 
 

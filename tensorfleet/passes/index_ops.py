@@ -12,7 +12,8 @@ from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.passes.plan import PartKind, Plan
 
 _MOVES = {"Cast", "ConcatV2", "ExpandDims", "Identity", "Pack", "Reshape", "Squeeze", "StopGradient"}
-_COUNTS = {"Shape", "StridedSlice"}
+_COUNTS = {"GatherV2", "Prod", "Shape", "Size", "StridedSlice"}
+_COMPARES = {"Equal", "Greater", "GreaterEqual", "Less", "LessEqual", "NotEqual"}
 # Members of an enum are slow to look up in Python 3.11, and this one is compared with for every operation.
 _SEGMENT = PartKind.SEGMENT
 _HOST = {PartKind.GATHER, PartKind.HOST, PartKind.SAME}
@@ -26,16 +27,20 @@ def index_ops(plan: Plan, kinds: dict[Operation, PartKind], known: set[Tensor]) 
     """The operations of segments that are better done in numpy, beside the host operations they serve."""
     able: set[Operation] = set()
     for op, kind in kinds.items():
-        if kind is _SEGMENT and _prepares(op, plan) and _on_host(op, plan, kinds, known, able):
+        if (
+            kind is _SEGMENT
+            and (_prepares(op, plan) or _hands_on(op, plan, kinds))
+            and _on_host(op, plan, kinds, known, able)
+        ):
             able.add(op)
-    found = _for_rows(_duplicates_summed(plan, kinds), kinds)
+    result = _for_rows(_duplicates_summed(plan, kinds), kinds)
     serving: set[Operation] = set()
     for op in reversed(kinds):
         if op in able and (op in serving or op.type == "SparseToDense"):
-            found.add(op)
-        if op in found or kinds[op] is not _SEGMENT:
+            result.add(op)
+        if op in result or kinds[op] is not _SEGMENT:
             serving.update(t._op for t in op._inputs if t not in known)
-    return found
+    return result
 
 
 def _prepares(op: Operation, plan: Plan) -> bool:
@@ -44,12 +49,20 @@ def _prepares(op: Operation, plan: Plan) -> bool:
     if op.type == "SparseToDense":
         size = op._outputs[0].shape.num_elements()
         return (size is None or size <= _MAX_FILL_ELEMENTS) and not op._inputs[0].shape.is_fully_defined()
+    if op.type in _COMPARES:  # ids with the least of them, to find those to leave out
+        return op._inputs[0].dtype.is_integer
     return op.type in _MOVES | _COUNTS and op._outputs[0].dtype.is_integer
+
+
+def _hands_on(op: Operation, plan: Plan, kinds: dict[Operation, PartKind]) -> bool:
+    """Whether an operation only hands on rows of a table."""
+    plain = op.type == "Identity" and op not in plan.guards and not plan.nested
+    return plain and kinds.get(op._inputs[0]._op) is PartKind.GATHER
 
 
 def _duplicates_summed(plan: Plan, kinds: dict[Operation, PartKind]) -> list[Operation]:
     """The operations that add up rows of equal indices, as many as there happen to be, and those on such rows."""
-    found: dict[Operation, None] = {}
+    sums_of: dict[Operation, None] = {}
     for op, kind in kinds.items():
         if kind is not _SEGMENT or plan.nested or op in plan.guards or "/device:CPU" not in plan.devices[op]:
             continue
@@ -57,20 +70,20 @@ def _duplicates_summed(plan: Plan, kinds: dict[Operation, PartKind]) -> list[Ope
             unique = op._inputs[1]._op
             sums = unique.type == "Unique" and kinds.get(unique) in _HOST
         else:
-            sums = op.type in _ARITHMETIC and any(t._op in found for t in op._inputs)
+            sums = op.type in _ARITHMETIC and any(t._op in sums_of for t in op._inputs)
         if sums:
-            found[op] = None
-    return list(found)
+            sums_of[op] = None
+    return list(sums_of)
 
 
 def _for_rows(sums: list[Operation], kinds: dict[Operation, PartKind]) -> set[Operation]:
     """Those of `sums` that nothing needs but updates by rows."""
-    found: set[Operation] = set()
+    result: set[Operation] = set()
     for op in reversed(sums):
         users = [c for c in op._outputs[0]._consumers if c in kinds]
-        if users and all(c in found or kinds[c] is PartKind.ROWS for c in users):
-            found.add(op)
-    return found
+        if users and all(c in result or kinds[c] is PartKind.ROWS for c in users):
+            result.add(op)
+    return result
 
 
 def _on_host(

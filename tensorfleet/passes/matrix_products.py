@@ -64,11 +64,11 @@ def _chain(
     tensor: Tensor, inside: set[Operation], fed: set[Tensor], users: Counter[Tensor]
 ) -> list[Operation]:
     """The operations from a term of the sum back to its computation, if nothing else uses any of them."""
-    found: list[Operation] = []
+    result: list[Operation] = []
     while tensor._op in inside and tensor not in fed and users[tensor] == 1:
-        found.append(tensor._op)
+        result.append(tensor._op)
         if tensor._op.type != "Identity":
-            return found
+            return result
         tensor = tensor._op._inputs[0]
     return []
 

@@ -26,12 +26,12 @@ def owned_tables(
 
 def _touched(op: Operation, plan: Plan, hidden: set[Operation]) -> set[Operation]:
     """The variables that an operation reads or updates, itself or through a hidden read."""
-    found = set()
+    variables = set()
     for t in op._inputs:
         source = t._op._inputs[0] if t._op in hidden else t
         if source.dtype._is_ref_dtype or source.dtype.name == "resource":
-            found.add(plan.variable_of(source))
-    return {v for v in found if v is not None}
+            variables.add(plan.variable_of(source))
+    return {v for v in variables if v is not None}
 
 
 def _owns(ops: list[Operation], plan: Plan, kinds: dict[Operation, PartKind], known: set[Tensor]) -> bool:

@@ -129,6 +129,7 @@ class _Partition:
         self.working = [op for op in plan.ops if not self._implied(op)]
         self.leader = {op: group[0] for group in groups for op in group}
         self.levels: dict[Operation, int] = {}
+        # Variables and handles rarely wait for anything. If none does, `_waited_for` needs no walk.
         self.held_up = any(op._control_inputs for op in plan.ops if standing(op))
         self.before = {op: self._before(op) for op in self.working}
         self.delayed = self._delayed()
@@ -146,41 +147,41 @@ class _Partition:
         ) and not any(t in self.plan.fetches for t in op._outputs)
 
     def _before(self, op: Operation) -> list[Operation]:
-        found = dict.fromkeys(t._op for t in op._inputs if t not in self.known)
-        found.update(dict.fromkeys(self._waited_for(op)))
-        found.update(dict.fromkeys(p._op for p in conditions(self.plan, op) if p not in self.known))
-        makers = dict.fromkeys(self.inside.get(b, b) for b in found)
+        before = dict.fromkeys(t._op for t in op._inputs if t not in self.known)
+        before.update(dict.fromkeys(self._waited_for(op)))
+        before.update(dict.fromkeys(p._op for p in conditions(self.plan, op) if p not in self.known))
+        makers = dict.fromkeys(self.inside.get(b, b) for b in before)
         return [b for b in makers if b in self.tasks]
 
     def _waited_for(self, op: Operation) -> list[Operation]:
         """The control inputs of an operation, with those of the variables and handles that it names."""
         if not self.held_up:
             return op._control_inputs
-        found = dict.fromkeys(op._control_inputs)
+        before = dict.fromkeys(op._control_inputs)
         stack = [b for b in (*(t._op for t in op._inputs), *op._control_inputs) if standing(b)]
         seen: set[Operation] = set()
         while stack:
             b = stack.pop()
             if b not in seen:
                 seen.add(b)
-                found.update(dict.fromkeys(b._control_inputs))
+                before.update(dict.fromkeys(b._control_inputs))
                 stack.extend(c for c in b._control_inputs if standing(c))
-        return list(found)
+        return list(before)
 
     def stages(self) -> list[Stage]:
         """Levels first, then stages, then the values between them."""
         self._rise()
         self._settle()
-        made: dict[_StageKey, Stage] = {}
+        by_key: dict[_StageKey, Stage] = {}
         for op in self.working:
             key = self._key(op)
-            stage = made.get(key)
+            stage = by_key.get(key)
             if stage is None:
-                stage = made[key] = Stage(self.tasks[op], self.levels[op], blocks=op.spec.blocks)
+                stage = by_key[key] = Stage(self.tasks[op], self.levels[op], blocks=op.spec.blocks)
             stage.ops.append(op)
         # Of one level, what waits for more comes later: it may need what waits for less.
-        order = sorted(made, key=lambda key: (key[1], len(key[3] or ())))
-        stages = [made[key] for key in order]
+        order = sorted(by_key, key=lambda key: (key[1], len(key[3] or ())))
+        stages = [by_key[key] for key in order]
         self._connect(stages)
         while (shorter := self._joined(stages)) is not None:
             stages = shorter
@@ -218,20 +219,21 @@ class _Partition:
             op: {maker_of(t) for t in op._inputs if t.dtype.base_dtype.name == "resource"}
             for op in self.working
         }
-        users = Counter(maker for found in makers.values() for maker in found)
+        users = Counter(maker for used in makers.values() for maker in used)
         waits = [op for op in self.working if op.spec.blocks or self.tasks[op] == MASTER]
         waiting = {op for op in waits if any(users[m] > 1 for m in makers[op])}
-        found: dict[Operation, frozenset[Operation]] = {}
+        result: dict[Operation, frozenset[Operation]] = {}
         if waiting:
             for members in self._units():
                 before = {b for m in members for b in self.before[m]}
-                after = waiting.intersection(before).union(*(found.get(b, ()) for b in before))
-                found.update(dict.fromkeys(members, frozenset(after)))
-        return found
+                after = waiting.intersection(before).union(*(result.get(b, ()) for b in before))
+                result.update(dict.fromkeys(members, frozenset(after)))
+        return result
 
     def _step(self, before: Operation, op: Operation) -> int:
         if self.tasks[before] != self.tasks[op]:
             return 1
+        # A blocking operation is alone in its stage, so that nothing independent of it waits with it.
         return 1 if before.spec.blocks or op.spec.blocks else 0
 
     def _rise(self) -> None:
@@ -250,6 +252,7 @@ class _Partition:
         units: dict[Operation, list[Operation]] = {}
         for op in self.working:
             units.setdefault(self.leader.get(op, op), []).append(op)
+        # Without groups the plan's own order is right already.
         if len(units) == len(self.working):
             return list(units.values())
         waiting: dict[Operation, int] = {}
@@ -261,15 +264,15 @@ class _Partition:
             for b in before:
                 after.setdefault(b, []).append(lead)
         ready = [lead for lead, n in waiting.items() if not n]
-        found = []
+        result = []
         while ready:
             lead = ready.pop()
-            found.append(units[lead])
+            result.append(units[lead])
             for follower in after.get(lead, ()):
                 waiting[follower] -= 1
                 if not waiting[follower]:
                     ready.append(follower)
-        if len(found) != len(units):
+        if len(result) != len(units):
             stuck = next(lead for lead, n in waiting.items() if n)
             raise Entangled(
                 None,
@@ -277,7 +280,7 @@ class _Partition:
                 f"The branch or loop around '{stuck.name}' takes values from other tasks that themselves come out of it. Place "
                 "all of it on one task with tf.device.",
             )
-        return found
+        return result
 
     def _settle(self) -> None:
         """Moves operations without effect to the level of their users, so that a task has few stages."""
@@ -288,7 +291,9 @@ class _Partition:
         last: dict[str, int] = {}
         for op in self.working:
             last[self.tasks[op]] = max(last.get(self.tasks[op], 0), self.levels[op])
+        # Users first: their levels are final when an operation looks at them.
         for op in reversed(self.working):
+            # Moving a read or an update behind another update would change the values that they see.
             if op.spec.updates or op.spec.blocks or op in self.leader or self._reads(op):
                 continue
             if op.spec.stateful and not standing(op):

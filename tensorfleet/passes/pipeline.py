@@ -37,6 +37,8 @@ def loops(plan: Plan, placer: Placer) -> Plan:
     return plan
 
 
+# The order matters. `fold` needs the inert operations that `control` finds, `share` and `fuse` compare devices that
+# `place` chooses, and `products` looks inside the segments of `fuse`.
 #: from fetches to parts, in one process
 LOCAL: tuple[Pass, ...] = (
     Pass("prune", prune),

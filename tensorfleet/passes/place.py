@@ -39,6 +39,7 @@ class Placer:
     def place(self, plan: Plan) -> Plan:
         """Fills `plan.devices`."""
         every = (*plan.folded, *plan.ops)
+        # The usual case, one device and no tf.device: no groups need to be built.
         if len(self.names) == 1 and not self._asking and not any(map(self._asks, every)):
             only = self.names[0]
             plan.devices = dict.fromkeys(plan.ops, only)
@@ -74,11 +75,13 @@ class Placer:
         if not ops:
             return
         if not self._asking:
+            # Called with all operations again, as after an edit.
             if self._unasking and self._unasking[0] is ops[0]:
                 self._unasking.clear()
             self._unasking += ops
             if len(self.names) == 1 and not any(op._device for op in ops):
                 return
+            # From the first request on, groups matter: those of earlier operations are made up for.
             self._asking, ops, self._unasking = True, self._unasking, []
         if ops[0] in self._groups:
             self._groups.clear()
@@ -107,9 +110,9 @@ class Placer:
 
     def _leader(self, op: Operation, group: ColocationGroup) -> Operation | None:
         """Of the operations that one shares its device with, the one that says most about where that is."""
-        found = sources(op)
-        if found:
-            return next((m for m in group.members if holds_state(m) and m is not op), found[0])
+        holders = sources(op)
+        if holders:
+            return next((m for m in group.members if holds_state(m) and m is not op), holders[0])
         names = [g[5:].decode() for g in op._attrs.get("_class", ()) if g.startswith(b"loc:@")]
         others = [op.graph._by_name[n] for n in names if n in op.graph._by_name and n != op.name]
         if others:
@@ -123,6 +126,7 @@ class Placer:
         return bool(op._device)
 
     def _choose(self, op: Operation, group: ColocationGroup) -> str:
+        # State cannot move once it exists. A group that grew since then stays with it.
         held = next((m for m in group.members if holds_state(m) and m in self.placed), None)
         if held is None:
             return self._match(op, group)
@@ -145,6 +149,7 @@ class Placer:
         if able:
             return self._prefer(wanted, able)
         if self.soft:
+            # Soft placement gives up the number of the device first, then its type; never the job or the task.
             for kind in (wanted.device_type, "CPU"):
                 relaxed = DeviceSpec(wanted.job, wanted.replica, wanted.task, kind)
                 near = [n for n in self._fitting(relaxed) if self._can_run(group, n)]

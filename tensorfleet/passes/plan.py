@@ -108,6 +108,8 @@ class Plan:
     inert: set[Operation] = field(default_factory=set)
     #: operations that give what another one, before them, gives too
     same: dict[Operation, Operation] = field(default_factory=dict)
+    #: gathers that fetch rows straight from a variable
+    gathers: frozenset[Operation] = frozenset()
     #: operations on values that were seen to change their shape from run to run: nothing else is compiled with them
     varying: frozenset[Operation] = frozenset()
     #: on a cluster: the branches and loops, each on one task, and those that several tasks share
@@ -132,12 +134,12 @@ class Plan:
 
 def everything(plan: Plan) -> dict[Operation, str]:
     """All operations of a plan with their devices, those in loops and those computed while planning included."""
-    found = {op: plan.devices[loop] for loop in plan.loops for op in loop.inside}
-    found.update((op, device) for op, device in plan.devices.items() if op not in plan.loops)
+    result = {op: plan.devices[loop] for loop in plan.loops for op in loop.inside}
+    result.update((op, device) for op, device in plan.devices.items() if op not in plan.loops)
     for loop in plan.loops:
-        found.update(everything(loop.cond))
-        found.update(everything(loop.body))
-    return found
+        result.update(everything(loop.cond))
+        result.update(everything(loop.body))
+    return result
 
 
 def ordered(

@@ -169,7 +169,7 @@ class _Check:
 
     def _covered(self, owner: dict[Operation, int]) -> None:
         """Variables need no part; a read does not if only gathers, which fetch rows by themselves, use it."""
-        gathers = {op for part in self.plan.parts if part.kind is PartKind.GATHER for op in part.ops}
+        gathers = self.plan.gathers
         kept = {t._op for t in self.plan.fetches if t not in self.known} | set(self.plan.targets)
         for op in self.plan.ops:
             if op in owner or op.spec.variable:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +16,12 @@ from tensorfleet.base.dtypes import DType
 from tensorfleet.kernels.packed_strings import Strings, together
 from tensorfleet.runtime.devices import load_jax
 from tensorfleet.runtime.shared_memory import shared_variables
+from tensorfleet.runtime.variable_packs import WriterLocks, release
 
 if TYPE_CHECKING:
     from tensorfleet.base.types import Array
     from tensorfleet.graph.operation import Operation
+    from tensorfleet.runtime.variable_packs import VariablePack
 
 _order = itertools.count()
 _MAX_UPDATES_BETWEEN_READS = 4  # of a variable that counts as read again and again
@@ -33,18 +35,24 @@ class VariableStore:
     otherwise it changes a copy and makes that current. The gate is held while the array is changed or handed out, and
     nothing waits for anything else inside it.
 
+    A small variable may share the array and the lock of a pack (runtime/variable_packs.py). So a writer takes locks with
+    `WriterLocks`, which looks again whether a lock is still the variable's.
+
     A writer also copies the new value to the variable's boards (runtime/shared_memory/server_reads.py).
     """
 
     __slots__ = (
         "_handed_out",
+        "_value",
         "boards",
         "dtype",
         "gate",
         "lock",
         "name",
         "order",
-        "value",
+        "pack",
+        "packable",
+        "place",
         "version",
         "waits",
     )
@@ -52,7 +60,10 @@ class VariableStore:
     def __init__(self, name: str, dtype: DType) -> None:
         self.name = name
         self.dtype = dtype
-        self.value: Any = None
+        self._value: Any = None  # out of date while it is in a pack
+        self.pack: VariablePack | None = None
+        self.place = 0  # in the pack
+        self.packable = True  # whether nothing has been seen that a pack cannot express
         self.version = 0
         self._handed_out = -1  # the version that was
         self.boards: tuple[tuple[Any, int], ...] = ()  # with its place on each
@@ -61,13 +72,34 @@ class VariableStore:
         self.waits = 0  # how often a reader came while the gate was closed
         self.order = next(_order)  # locks are taken in this order, so writers cannot deadlock
 
+    @property
+    def value(self) -> Any:
+        """The current value. A writer that changes it holds the lock."""
+        pack = self.pack
+        return self._value if pack is None else pack.value_of(self.place)
+
+    @value.setter
+    def value(self, value: Any) -> None:
+        pack = self.pack
+        if pack is None:
+            self._value = value
+        else:
+            pack.assign(self.place, value)
+
+    def leave_pack(self, lock: threading.RLock) -> None:
+        """Has its value for itself again, under a new lock. The caller holds that and the pack's."""
+        # A reader that has no lock finds either: the value in the pack, or the same as its own.
+        self._value = self.value
+        self.pack, self.lock = None, lock
+
     def read(self) -> Any:
         """The current value, or None before initialization."""
         # Counted without a lock: it only decides whether changes in place pay (decision 16).
         if self.gate.locked():
             self.waits += 1
         with self.gate:
-            return self.value
+            pack = self.pack
+            return self._value if pack is None else pack.value_of(self.place)
 
     def hand_out(self) -> Any:
         """The current value as an array (or `Strings`), for a reader that may be in another process; None before initialization.
@@ -105,8 +137,13 @@ class VariableStore:
         """
         if type(value) is np.ndarray and value.dtype.hasobject and self.dtype.name == "string":
             value = together(value) or value
-        self.value = value
-        self.touched()
+        if self.pack is None:
+            self._value = value
+        else:
+            self.value = value
+        self.version += 1
+        if self.boards:
+            self._show()
 
     def writable(self) -> np.ndarray:
         """The array to change in place. The caller holds the lock and the gate, and calls `touched`."""
@@ -148,6 +185,17 @@ class VariableStore:
                 value = np.asarray(value)
             return value.take(indices, axis=0)
 
+    def take_rows_into(self, indices: np.ndarray, last: int, out: np.ndarray) -> bool:
+        """Copies rows up to `last`, the largest index, into an array; False if there is no such row or it does not fit."""
+        with self.gate:
+            value: Array = self.value
+            if type(value) is not np.ndarray or value.shape[1:] != out.shape[1:] or value.dtype != out.dtype:
+                return False
+            if last >= len(value):
+                return False
+            value.take(indices, axis=0, out=out, mode="clip")  # any other mode copies once more
+            return True
+
     def touched(self) -> None:
         """Counts an update, which is over. The caller holds the lock."""
         self.version += 1
@@ -160,9 +208,13 @@ class VariableStore:
 
     def clear(self) -> None:
         """Back to uninitialized."""
-        with self.lock:
+        held: list[Any] = []
+        try:
+            WriterLocks([self]).acquire(held)
             self.value = None
             self._show()
+        finally:
+            release(held)
 
 
 def _references_of_one_holder() -> int:
@@ -173,15 +225,6 @@ def _references_of_one_holder() -> int:
 
 
 _OWN_REFERENCES = _references_of_one_holder()
-
-
-def release(stores: Sequence[VariableStore]) -> None:
-    """Gives back the locks of variables, in the order they were taken."""
-    try:
-        for store in stores:
-            store.lock.release()
-    except RuntimeError:
-        return  # an interrupt came before the others were taken
 
 
 class ResourceManager:

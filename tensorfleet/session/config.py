@@ -78,10 +78,10 @@ _OPTIONS = [
 @export("config.experimental.list_physical_devices", "config.list_physical_devices")
 def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice]:
     """The CPUs and GPUs of this machine, of one type when asked for one."""
-    found = [PhysicalDevice("/physical_device:CPU:0", "CPU")]
+    devices = [PhysicalDevice("/physical_device:CPU:0", "CPU")]
     if device_type != "CPU":
-        found += [PhysicalDevice(f"/physical_device:GPU:{i}", "GPU") for i in range(_physical_gpus())]
-    return [d for d in found if device_type in (None, d.device_type)]
+        devices += [PhysicalDevice(f"/physical_device:GPU:{i}", "GPU") for i in range(_physical_gpus())]
+    return [d for d in devices if device_type in (None, d.device_type)]
 
 
 def _physical_gpus() -> int:
@@ -95,12 +95,12 @@ def _physical_gpus() -> int:
 @export("config.experimental.list_logical_devices")
 def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
     """The devices that operations can be placed on, of one type when asked for one."""
-    found: list[LogicalDevice] = []
+    result: list[LogicalDevice] = []
     for device in get_visible_devices(device_type):
         for _ in range(len(_settings.virtual.get(device, ())) or 1):
-            index = sum(d.device_type == device.device_type for d in found)
-            found.append(LogicalDevice(f"/device:{device.device_type}:{index}", device.device_type))
-    return found
+            index = sum(d.device_type == device.device_type for d in result)
+            result.append(LogicalDevice(f"/device:{device.device_type}:{index}", device.device_type))
+    return result
 
 
 @export("config.experimental.get_visible_devices")
@@ -115,9 +115,11 @@ def set_visible_devices(
     devices: PhysicalDevice | Sequence[PhysicalDevice] | None, device_type: str | None = None
 ) -> None:
     """Chooses the devices to use; with a type, among those of that type."""
-    wanted: list[Any] = (
-        list(devices) if isinstance(devices, (list, tuple)) else [] if devices is None else [devices]
+    # A device is a named tuple: asked first, or it would be taken for a sequence of its fields.
+    one = devices is not None and (
+        isinstance(devices, PhysicalDevice) or not isinstance(devices, (list, tuple))
     )
+    wanted: list[Any] = [devices] if one else list(devices or ())
     known = list_physical_devices(device_type)
     for device in wanted:
         if device not in known:
@@ -291,8 +293,10 @@ def list_local_devices(session_config: ConfigProto | None = None) -> list[Any]:
     """The devices of this process as DeviceAttributes messages."""
     from tensorfleet.base.protos import DeviceAttributes
 
-    found = []
+    result = []
     for i, name in enumerate(local_device_names(session_config, prefix="")):
         kind = name.split(":")[1]
-        found.append(DeviceAttributes(name=name, device_type=kind, memory_limit=256 << 20, incarnation=i + 1))
-    return found
+        result.append(
+            DeviceAttributes(name=name, device_type=kind, memory_limit=256 << 20, incarnation=i + 1)
+        )
+    return result

@@ -63,9 +63,9 @@ def _composite(key: object) -> Composite | None:
         known = constant_value(key.dense_shape)  # what it is when only the rest is fed
         tail = [] if known is None else [known]
         return COMPOSITES[SparseTensor][0], lambda value: list(value) + (tail if len(value) == 2 else [])
-    for kind, found in COMPOSITES.items():
+    for kind, result in COMPOSITES.items():
         if isinstance(key, kind):
-            return found
+            return result
     if isinstance(key, (tuple, list)):
         return nest.flatten, lambda value: _like(key, value)
     conversion = conversion_of(key)

@@ -55,6 +55,7 @@ def fetch_plan(
     build = collected.visit(fetches)
     tensors = collected.tensors
 
+    # The most frequent fetch, one tensor, skips the functions that arrange a structure.
     if len(tensors) == 1 and isinstance(fetches, Tensor) and fetches.op.type != _HANDLE:
         return tensors, collected.targets, lambda values: as_result(values, 0)
 
@@ -137,6 +138,7 @@ class _Collected:
         return self._tensor(element)
 
     def _tensor(self, tensor: Tensor) -> Build:
+        # A queue or table has no value to fetch. Running its operation creates it.
         if is_handle(tensor) and tensor not in self.fed:
             self._element(tensor.op)
             return lambda values: described(tensor)

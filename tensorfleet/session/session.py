@@ -105,6 +105,7 @@ class BaseSession:
         prepared = self._prepare(fetches, feed_dict)
         if feed_dict:
             feeds = [c(v) for c, v in zip(prepared.convert, feed_dict.values(), strict=True)]
+            # A converter returns a list for a composite value such as a SparseTensor. Most steps have none.
             if list in map(type, feeds):
                 feeds = _flattened(feeds)
         else:
@@ -172,9 +173,9 @@ class BaseSession:
         try:
             asked = _key(fetches)
             key: Hashable = (asked, tuple(feed_dict)) if feed_dict else (asked,)
-            found = self._prepared.get(key)
-            if found is not None:
-                return found
+            result = self._prepared.get(key)
+            if result is not None:
+                return result
         except TypeError:  # something without a hash; it will be refused below, or planned anew each time
             key = None
         if feed_dict is not None and not hasattr(feed_dict, "items"):
@@ -183,21 +184,21 @@ class BaseSession:
             raise RuntimeError(
                 "The Session graph is empty. Add operations to the graph before calling run()."
             )
-        made = self._plan(fetches, list(feed_dict or ()))
+        result = self._plan(fetches, list(feed_dict or ()))
         if key is not None:
             # A program that makes new fetches in every step would otherwise keep a plan for each of them.
             if len(self._prepared) > 10_000:
                 self._prepared.clear()
-            self._prepared[key] = made
-        return made
+            self._prepared[key] = result
+        return result
 
     def _check_devices(self) -> None:
         """Refuses to run anything while an operation asks for a device that is not there."""
         ops = self._graph._ops
-        found = len(ops)
+        count = len(ops)
         if self._place_all:
-            self._engine.placer.check(ops[self._checked : found])
-        self._checked = found
+            self._engine.placer.check(ops[self._checked : count])
+        self._checked = count
 
     def _plan(self, fetches: object, feed_keys: list[Any]) -> _Prepared:
         feeds, convert = feed_plan(self._graph, feed_keys)

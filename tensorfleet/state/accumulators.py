@@ -22,11 +22,11 @@ from tensorfleet.state.queues import COMPLETE, STUCK, Attempt, Signal
 
 def maximums(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
     """The largest count of each owner. The gradients of one step go to one accumulator for each variable."""
-    found: dict[str, int] = {}
+    result: dict[str, int] = {}
     for one in counts:
         for owner, count in one.items():
-            found[owner] = max(found.get(owner, 0), count)
-    return found
+            result[owner] = max(result.get(owner, 0), count)
+    return result
 
 
 class TakeGradientAttempt(Attempt):
@@ -141,6 +141,7 @@ class Accumulator(Awaited):
             self._sum = np.add(self._sum, gradient)
 
     def _reduced(self) -> Any:
+        # The division below is in place, and a single gradient may be an array that others hold.
         total = self._sum if self._sum.flags.writeable else np.array(self._sum)
         if self.reduction == "MEAN" and self.count > 1:
             total = np.divide(total, total.dtype.type(self.count), out=total, casting="unsafe")
@@ -173,6 +174,7 @@ class SparseAccumulator(Accumulator):
             self._sum = rows, np.array(part), seen
             return
         old_rows, old_values, old_seen = self._sum
+        # Rows stay sorted and distinct, so that each side below is added without repeated indices.
         merged = np.union1d(old_rows, rows)
         total = np.zeros((len(merged), *values.shape[1:]), values.dtype)
         counts = np.zeros(len(merged), np.int64)

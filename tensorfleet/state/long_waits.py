@@ -50,8 +50,8 @@ class LongWait:
 
     def state(self) -> str:
         """The contents of the resource and its origin, in words."""
-        made = f"; made {self._resource.maker}" if self._resource.maker else ""
-        return f" ({self._resource.fullness()}{made})"
+        origin = f"; made {self._resource.maker}" if self._resource.maker else ""
+        return f" ({self._resource.fullness()}{origin})"
 
 
 def maker_of(ctx: HostContext) -> str:

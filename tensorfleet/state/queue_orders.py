@@ -57,10 +57,10 @@ class ShuffleQueue(Queue):
         """Removes one at random; the last takes its place."""
         elements = self.elements
         i = next(self._numbers) % len(elements)
-        found = elements[i]
+        result = elements[i]
         elements[i] = elements[-1]
         elements.pop()
-        return found
+        return result
 
     def put_back(self, taken: Sequence[Any]) -> None:
         """Undoes as many `pop`s, as far as that matters: the order is random anyway."""

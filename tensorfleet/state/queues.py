@@ -151,8 +151,10 @@ class TakeAttempt(Attempt):
     def advance(self, queue: Queue) -> int:
         """Takes as many elements as there are, up to the number asked for."""
         size, missing = queue.size(), self.count - len(self.taken)
+        # Nothing more will come: what has been taken goes back, and the attempt ends.
         if queue.closed and size < missing:
             return self._end(queue, size, missing)
+        # A shuffling queue keeps `min_after` elements to draw from, until it is closed.
         available = min(missing, size if queue.closed else size - queue.min_after)
         if available <= 0 or (queue.at_once and available < missing and size < queue.capacity):
             return STUCK
@@ -287,6 +289,7 @@ class Queue(Awaited):
         with self._lock:
             if attempt.done:
                 return False
+            # The one behind it in the line may be able to move now.
             self._line(attempt).remove(attempt)
             attempt.undo(self)
             self._serve()
@@ -341,8 +344,8 @@ class Queue(Awaited):
 
     def _to_answer(self) -> list[Attempt]:
         """The attempts that are complete and whose waiting has not been ended yet: for `_answer`, without the lock."""
-        found, self._answered = self._answered, []
-        return found
+        result, self._answered = self._answered, []
+        return result
 
     def _advance(self, line: deque[Attempt]) -> bool:
         moved = False

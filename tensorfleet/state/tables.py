@@ -78,12 +78,12 @@ class Table:
                 values: list[Any] = list(map(get, rows, repeat(fallback)))
                 # Numpy would take the numbers out of the list one by one.
                 whole = kind == np.int64 and values
-                made = np.array(numbers("q", values)) if whole else np.fromiter(values, kind, len(rows))
-                return made.reshape(self.outer(keys))
-            found = np.empty((len(rows), *self.value_shape), kind)
+                vector = np.array(numbers("q", values)) if whole else np.fromiter(values, kind, len(rows))
+                return vector.reshape(self.outer(keys))
+            rows_found = np.empty((len(rows), *self.value_shape), kind)
             for i, key in enumerate(rows):
-                found[i] = get(key, fallback)
-        return found.reshape((*self.outer(keys), *self.value_shape))
+                rows_found[i] = get(key, fallback)
+        return rows_found.reshape((*self.outer(keys), *self.value_shape))
 
     def pairs(self, keys: _Values, values: _Values) -> list[tuple[Any, Any]]:
         """(key, value) for each row of two arrays."""
@@ -100,10 +100,10 @@ class Table:
     def export(self) -> tuple[np.ndarray, np.ndarray]:
         """All keys and all values."""
         with self.lock:
-            found = list(self.entries.items())
-        keys = np.empty((len(found), *self.key_shape), self.key_dtype.np_dtype)
-        values = np.empty((len(found), *self.value_shape), self.value_dtype.np_dtype)
-        for i, (k, v) in enumerate(found):
+            entries = list(self.entries.items())
+        keys = np.empty((len(entries), *self.key_shape), self.key_dtype.np_dtype)
+        values = np.empty((len(entries), *self.value_shape), self.value_dtype.np_dtype)
+        for i, (k, v) in enumerate(entries):
             keys[i], values[i] = k, v
         return keys, values
 
@@ -125,21 +125,21 @@ class StaticTable(Table):
 
     def fill(self, pairs: Iterator[tuple[Any, Any]]) -> None:
         """Takes the entries; when it has them already, they must be the same."""
-        made: dict[Any, Any] = {}
+        entries: dict[Any, Any] = {}
         for key, value in pairs:
-            if made.setdefault(key, value) != value:
+            if entries.setdefault(key, value) != value:
                 raise errors.FailedPreconditionError(
                     None,
                     None,
-                    f"HashTable has different value for same key. Key {_told(key)} has {_told(made[key])} and trying "
+                    f"HashTable has different value for same key. Key {_told(key)} has {_told(entries[key])} and trying "
                     f"to add value {_told(value)}",
                 )
         with self.lock:
-            if self.initialized and made != self.entries:
+            if self.initialized and entries != self.entries:
                 raise errors.FailedPreconditionError(
                     None, None, "Table already initialized. It was filled with different data."
                 )
-            self.entries, self.initialized = made, True
+            self.entries, self.initialized = entries, True
             self._asked, self._index = False, None
 
     def find(self, keys: _Values, default: _Values) -> np.ndarray:
@@ -153,11 +153,11 @@ class StaticTable(Table):
             return super().find(keys, default)
         strings, values = index
         places = strings.find(many)
-        found = values.take(places, mode="clip")  # the first one where there is none
+        result = values.take(places, mode="clip")  # the first one where there is none
         missing = places < 0
         if missing.any():
-            found[missing] = np.asarray(default, values.dtype).item()
-        return found.reshape(np.shape(keys))
+            result[missing] = np.asarray(default, values.dtype).item()
+        return result.reshape(np.shape(keys))
 
     def _indexed(self) -> tuple[StringIndex, np.ndarray] | None:
         """The keys, if they are some short strings, and their values."""
@@ -294,13 +294,13 @@ def _hashes(keys: np.ndarray) -> list[int]:
         parts = keys.astype(np.int64).view(np.uint64)
     if keys.shape[-1] == 1:
         return parts.ravel().tolist()
-    found = []
+    result = []
     for row in parts.tolist():
-        made = 0
+        value = 0
         for part in row:
-            made ^= (part + 0x9E3779B97F4A7800 + (made << 10) + (made >> 4)) % 2**64
-        found.append(made)
-    return found
+            value ^= (part + 0x9E3779B97F4A7800 + (value << 10) + (value >> 4)) % 2**64
+        result.append(value)
+    return result
 
 
 def _free_bucket(taken: np.ndarray, hashed: int) -> int:

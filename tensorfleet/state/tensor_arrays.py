@@ -145,6 +145,7 @@ class ArrayStore:
         return value
 
     def _missing(self, index: int) -> Array:
+        # As in TensorFlow, an element that was never written reads as zeros if its shape is known.
         shape = self.shapes[index]
         if shape is None and self.shape.is_fully_defined():
             shape = tuple(self.shape.as_list())
@@ -204,16 +205,17 @@ class ArrayStore:
     def grad(self, source: bytes, prepended: tuple[int, ...] = ()) -> ArrayStore:
         """The array that collects the gradients of this one's elements for one call of `tf.gradients`."""
         self._open()
-        found = self.grads.get(source)
-        if found is None:
+        result = self.grads.get(source)
+        if result is None:
             shape = TensorShape(prepended).concatenate(self.shape)
-            found = ArrayStore(
+            result = ArrayStore(
                 self.dtype, len(self.elements), shape, False, self.clears, self.identical, self.name, True
             )
-            found.shapes = [None if s is None else (*prepended, *s) for s in self.shapes]
-            self.grads[source] = found
+            result.shapes = [None if s is None else (*prepended, *s) for s in self.shapes]
+            self.grads[source] = result
+            # As in TensorFlow: once there is a gradient array of this size, the array does not grow.
             self.dynamic = False
-        return found
+        return result
 
 
 class StackStore:

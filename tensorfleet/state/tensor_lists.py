@@ -104,14 +104,14 @@ class TensorList:
     def together(self, chosen: list[Any], wanted: TensorShape, verb: str) -> np.ndarray:
         """Some elements as one tensor; zeros for those never set."""
         dims = tuple(self.common_shape(chosen, wanted, verb).as_list())
-        made = np.zeros((len(chosen), *dims), self.dtype.np_dtype)
+        result = np.zeros((len(chosen), *dims), self.dtype.np_dtype)
         # np.zeros of objects gives the number 0.
         if self.dtype == dtypes.string:
-            made[...] = b""
+            result[...] = b""
         for i, value in enumerate(chosen):
             if value is not None:
-                made[i] = value
-        return made
+                result[i] = value
+        return result
 
 
 def _zeros_of(value: _Element) -> _Element:

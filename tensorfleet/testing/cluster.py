@@ -107,9 +107,9 @@ class ProcessCluster:
 
     def spec(self, job: str, index: int) -> dict[str, list[str]]:
         """The cluster as one task sees it: its own listening address, and the addresses it reaches the others at."""
-        made = {name: list(addresses) for name, addresses in self.cluster.items()}
-        made[job][index] = self._addresses[job][index]
-        return made
+        result = {name: list(addresses) for name, addresses in self.cluster.items()}
+        result[job][index] = self._addresses[job][index]
+        return result
 
     def network(self, job: str, index: int) -> Proxy:
         """The network before a task that was named in `proxied`."""

@@ -94,16 +94,16 @@ class _Nursery:
     def _listen(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
-            told = json.loads(line)
+            message = json.loads(line)
             with self._lock:
-                child = self._children[told["number"]]
-                if "code" in told:
-                    del self._children[told["number"]]
-            if "pid" in told:
-                child.pid = told["pid"]
+                child = self._children[message["number"]]
+                if "code" in message:
+                    del self._children[message["number"]]
+            if "pid" in message:
+                child.pid = message["pid"]
                 child.born.set()
             else:
-                child.returncode = told["code"]
+                child.returncode = message["code"]
                 child.ended.set()
         self._process.stdout.close()
         for child in list(self._children.values()):  # it has gone, and they with it

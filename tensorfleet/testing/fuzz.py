@@ -36,22 +36,22 @@ class Mutator:
     def bytes(self, data: bytes) -> bytes:
         """The data with a few mistakes: bytes changed, put in, left out, repeated, or cut off."""
         r = self.random
-        made = bytearray(data)
+        mutated = bytearray(data)
         for _ in range(r.randint(1, 4)):
-            at = r.randrange(len(made) + 1)
+            at = r.randrange(len(mutated) + 1)
             kind = r.randrange(6)
-            if kind < 3 and at < len(made):
-                made[at] = r.choice((r.randrange(256), made[at] ^ (1 << r.randrange(8)), 0, 255))
+            if kind < 3 and at < len(mutated):
+                mutated[at] = r.choice((r.randrange(256), mutated[at] ^ (1 << r.randrange(8)), 0, 255))
             elif kind == 3:
-                made[at:at] = r.randbytes(r.randint(1, 8))
+                mutated[at:at] = r.randbytes(r.randint(1, 8))
             elif kind == 4:
-                del made[at : at + r.randint(1, 8)]
+                del mutated[at : at + r.randint(1, 8)]
             else:
-                end = min(at + r.randint(1, 32), len(made))
-                made[end:end] = made[at:end]
+                end = min(at + r.randint(1, 32), len(mutated))
+                mutated[end:end] = mutated[at:end]
         if r.random() < 0.2:
-            del made[r.randrange(len(made) + 1) :]
-        return bytes(made)
+            del mutated[r.randrange(len(mutated) + 1) :]
+        return bytes(mutated)
 
     def message(self, message: Message, depth: int = 0) -> None:
         """Changes one field of a protocol message, or of one inside it."""
@@ -184,10 +184,10 @@ def frame_of(kind: int, fields: bytes, tensors: list[np.ndarray], number: int = 
 
 def frames(first: int = 0) -> list[bytes]:
     """Good frames of every message, each as the one of number `first` on its connection."""
-    made = [sample(message, full) for message in messages.ALL for full in (False, True)]
-    found = [frame_of(one.kind, one.encode(), tensors_of(one), first) for one in made]
+    samples = [sample(message, full) for message in messages.ALL for full in (False, True)]
+    frames_of_samples = [frame_of(one.kind, one.encode(), tensors_of(one), first) for one in samples]
     run = sample(messages.Run)
-    return [*found, frame_of(run.kind, run.encode(), [np.array([b"a", b"bc"], object)], first)]
+    return [*frames_of_samples, frame_of(run.kind, run.encode(), [np.array([b"a", b"bc"], object)], first)]
 
 
 def read_all(frame: wire.Frame) -> None:
@@ -300,8 +300,8 @@ def graph_def(small: bool = False) -> GraphDef:
             y = tf.nn.relu(parts[0])[:, tf.newaxis, ::1] + tf.reduce_sum(tf.fill([2, 2], 0.5), axis=0)
             tf.pad(y, [[0, 1]] * 3)
             tf.string_join(["a", tf.as_string(tf.size(s))])
-    made: GraphDef = graph.as_graph_def()
-    return made
+    result: GraphDef = graph.as_graph_def()
+    return result
 
 
 def heard(data: bytes) -> Iterator[wire.Frame]:

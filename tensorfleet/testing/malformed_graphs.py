@@ -31,10 +31,10 @@ def node(name: str, op: str, inputs: Iterable[str] = (), **attrs: Any) -> NodeDe
     """A NodeDef; an int attribute named as a type (`T`, `dtype`) is one."""
     from tensorfleet.base.protos import NodeDef
 
-    made = NodeDef(name=name, op=op)
-    made.input.extend(inputs)
+    result = NodeDef(name=name, op=op)
+    result.input.extend(inputs)
     for key, value in attrs.items():
-        target = made.attr[key]
+        target = result.attr[key]
         if key in ("T", "dtype", "Tidx", "SrcT", "DstT"):
             target.type = value
         elif isinstance(value, bool):
@@ -51,7 +51,7 @@ def node(name: str, op: str, inputs: Iterable[str] = (), **attrs: Any) -> NodeDe
             target.list.SetInParent()
         else:
             target.CopyFrom(value)
-    return made
+    return result
 
 
 def _dims(shape: TensorShapeProto, sizes: Iterable[int]) -> None:
@@ -63,9 +63,9 @@ def graph(*nodes: NodeDef) -> GraphDef:
     """A GraphDef of these nodes."""
     from tensorfleet.base.protos import GraphDef
 
-    made = GraphDef()
-    made.node.extend(nodes)
-    return made
+    result = GraphDef()
+    result.node.extend(nodes)
+    return result
 
 
 def _repeated(given: NodeDef, count: int) -> GraphDef:
@@ -78,13 +78,13 @@ def tensor(dtype: int, sizes: Iterable[int], content: bytes = b"", **values: Any
     """An attribute that holds a TensorProto."""
     from tensorfleet.base.protos import AttrValue
 
-    made = AttrValue()
-    made.tensor.dtype = dtype  # type: ignore[assignment]
-    _dims(made.tensor.tensor_shape, sizes)
-    made.tensor.tensor_content = content
+    result = AttrValue()
+    result.tensor.dtype = dtype  # type: ignore[assignment]
+    _dims(result.tensor.tensor_shape, sizes)
+    result.tensor.tensor_content = content
     for field, value in values.items():
-        getattr(made.tensor, field).extend(value)
-    return made
+        getattr(result.tensor, field).extend(value)
+    return result
 
 
 def constant(sizes: Iterable[int], content: bytes = b"", dtype: int = FLOAT, **values: Any) -> GraphDef:
@@ -101,10 +101,10 @@ def function(name: str, *nodes: NodeDef) -> FunctionDef:
     """A FunctionDef without arguments."""
     from tensorfleet.base.protos import FunctionDef
 
-    made = FunctionDef()
-    made.signature.name = name
-    made.node_def.extend(nodes)
-    return made
+    result = FunctionDef()
+    result.signature.name = name
+    result.node_def.extend(nodes)
+    return result
 
 
 def call(name: str, called: str) -> NodeDef:
@@ -253,9 +253,9 @@ MALFORMED.update(
 
 
 def _library(*functions: FunctionDef) -> GraphDef:
-    made = graph(call("a", "f0"))
-    made.library.function.extend(functions)
-    return made
+    result = graph(call("a", "f0"))
+    result.library.function.extend(functions)
+    return result
 
 
 @_is("loops 10,000 deep")

@@ -202,10 +202,10 @@ class Proxy:
         return data
 
     def _altered(self, data: bytes) -> bytes:
-        made = bytearray(data)
-        at = self._random.randrange(len(made))
-        made[at] ^= 1 << self._random.randrange(8)
-        return bytes(made)
+        altered = bytearray(data)
+        at = self._random.randrange(len(altered))
+        altered[at] ^= 1 << self._random.randrange(8)
+        return bytes(altered)
 
     def _hold(self, pair: _Pair, faults: _Faults, came: float, size: int) -> bool:
         """Keeps a piece for as long as the faults of the moment ask; whether the connection is over by then."""

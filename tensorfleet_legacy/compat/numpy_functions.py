@@ -1,4 +1,4 @@
-"""What functions of numpy and Python took when TensorFlow 1 scripts were written, for scripts that run without a change.
+"""Arguments of numpy and Python functions from the time of TensorFlow 1, for scripts that run unmodified.
 
 Each takes what it takes today, in the same way, and only besides what would be an error.
 """

@@ -31,7 +31,7 @@ import numpy as np
 
 
 class ArgSpec(NamedTuple):
-    """What `inspect.getargspec` gave."""
+    """The result of `inspect.getargspec`."""
 
     args: list[str]
     varargs: str | None
@@ -69,7 +69,7 @@ def _join(words: Iterable[str], sep: str = " ") -> str:
 
 
 def _of_urllib(name: str) -> Any:
-    """What was in `urllib` itself, from the parts that it has now; they take long to import, so not before."""
+    """The former contents of `urllib`, from its present modules. They take long to import, so only at first use."""
     for part in ("request", "parse", "error"):
         module = importlib.import_module(f"urllib.{part}")
         if name == part:
@@ -178,13 +178,13 @@ _OTHERS: list[tuple[Any, dict[str, Any]]] = [
 
 def put_back() -> list[tuple[Any, str]]:
     """Gives modules the names they have lost, and returns which."""
-    found = []
+    result = []
     for module, names in [(np, _NUMPY), *_OTHERS]:
         for name, value in names.items():
             if name not in vars(module):
                 setattr(module, name, value)
-                found.append((module, name))
-    return found
+                result.append((module, name))
+    return result
 
 
 def take_away(names: list[tuple[Any, str]]) -> None:

@@ -135,7 +135,7 @@ class _OldMethods(ast.NodeTransformer):
 
 
 def _listed(node: ast.expr) -> ast.expr:
-    """What a dictionary's `keys()`, `values()` or `items()` gave as a list; any other expression as it is."""
+    """A dictionary's `keys()`, `values()` or `items()` as a list; any other expression as it is."""
     match node:
         case ast.Call(ast.Attribute(owner, "keys" | "values" | "items" as name), [], []):
             return _call("__old_method__", node, owner, ast.Constant(name))
@@ -143,7 +143,7 @@ def _listed(node: ast.expr) -> ast.expr:
 
 
 class _OldMeaning(_OldMethods):
-    """What a program in Python 2 means where Python 3 has another meaning."""
+    """The meaning of Python 2 expressions where Python 3 differs."""
 
     _calls = {
         **_OldMethods._calls,
@@ -200,7 +200,7 @@ def _is_whole(x: Any) -> bool:
 
 
 def _old_method(owner: Any, name: str, *arguments: Any) -> Any:
-    """What `owner.name(*arguments)` gave."""
+    """The result of `owner.name(*arguments)` in Python 2."""
     if name == "next":
         return owner.next() if hasattr(owner, "next") else next(owner)
     if name == "decode" and isinstance(owner, str):
@@ -210,8 +210,8 @@ def _old_method(owner: Any, name: str, *arguments: Any) -> Any:
     if name == "sort" and isinstance(owner, list):
         return owner.sort(key=functools.cmp_to_key(*arguments))
     if hasattr(owner, name):
-        found = getattr(owner, name)(*arguments)
-        return list(found) if isinstance(owner, dict) and name in ("keys", "values", "items") else found
+        result = getattr(owner, name)(*arguments)
+        return list(result) if isinstance(owner, dict) and name in ("keys", "values", "items") else result
     if name == "has_key":
         return arguments[0] in owner
     if name == "getchildren":
@@ -224,7 +224,7 @@ def _list_of(function: Callable[..., Any]) -> Callable[..., list[Any]]:
 
 
 class _Lazy:
-    """What `map`, `filter` and `zip` give: an iterator, and a list as soon as it is used like one."""
+    """The result of `map`, `filter` and `zip`: an iterator, and a list as soon as it is used like one."""
 
     _function: Callable[..., Any]
 
@@ -317,7 +317,7 @@ _HELPERS = {"__old_method__": _old_method, "__old_division__": _old_division}
 
 
 def names_for(source: str, is_old: bool) -> dict[str, Any]:
-    """What a script's module has before its first line."""
+    """The names in a script's module before its first line."""
     names = {**_NAMES, **(_LISTS if is_old else _SEQUENCES)}
     if _UNIVERSAL.search(source):
         names["open"] = _open

@@ -1,4 +1,4 @@
-"""What scipy had when TensorFlow 1 scripts were written: pictures in `scipy.misc`, filters over arrays of objects.
+"""Removed functions of scipy: images in `scipy.misc`, filters over arrays of objects.
 
 It is put back when a script imports the module, and only what is gone.
 """
@@ -111,13 +111,13 @@ def toimage(
     if data.ndim == 2:
         if mode in ("F", "I"):
             return Image.fromarray(data.astype(np.float32 if mode == "F" else np.int32))
-        made = Image.fromarray(bytescale(data, cmin, cmax, high, low))
+        result = Image.fromarray(bytescale(data, cmin, cmax, high, low))
         if mode not in (None, "L", "P"):
-            return made.convert(mode)
+            return result.convert(mode)
         if pal is not None or mode == "P":
             colours = np.arange(256).repeat(3) if pal is None else pal
-            made.putpalette(np.asarray(colours, np.uint8).tobytes())
-        return made
+            result.putpalette(np.asarray(colours, np.uint8).tobytes())
+        return result
     if data.ndim != 3 or not {3, 4} & set(data.shape):
         raise ValueError("'arr' does not have a suitable array shape for any mode.")
     if channel_axis is None:

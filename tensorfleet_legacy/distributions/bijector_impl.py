@@ -145,17 +145,17 @@ class Bijector(abc.ABC):
             yield
 
     def _value(self, x: Any, name: str) -> Tensor:
-        made = to_tensor(x, self._dtype, name)
-        if self._dtype is not None and made.dtype.base_dtype != self._dtype:
-            raise TypeError(f"Input had dtype {self._dtype} but expected {made.dtype}.")
-        return made
+        result = to_tensor(x, self._dtype, name)
+        if self._dtype is not None and result.dtype.base_dtype != self._dtype:
+            raise TypeError(f"Input had dtype {self._dtype} but expected {result.dtype}.")
+        return result
 
     def forward(self, x: Any, name: str = "forward") -> Tensor:
         """The map's value at `x`."""
         return self._call_forward(x, name)
 
     def inverse(self, y: Any, name: str = "inverse") -> Any:
-        """What the map takes to `y`; a tuple if that is more than one value."""
+        """The values that the map takes to `y`; a tuple if there are several."""
         return self._call_inverse(y, name)
 
     def forward_log_det_jacobian(
@@ -222,22 +222,22 @@ class Bijector(abc.ABC):
         return -there(self._call_inverse(y, "inverse", **condition), **condition)
 
     def _required(self, method: str, asked: str = "") -> Callable:
-        found = getattr(self, method, None)
-        if found is None:
+        result = getattr(self, method, None)
+        if result is None:
             raise NotImplementedError(f"{(asked or method)[1:]} not implemented.")
-        return found
+        return result
 
     def _recall(self, what: str, given: Tensor, condition: dict, compute: Callable[[], Any]) -> Any:
         """A value of `given`, computed once; what `forward` has given, `inverse` gives back."""
         marks = tuple((k, id(v)) for k, v in sorted(condition.items()))
         key = (what, id(given), marks)
         if key not in self._seen:
-            made = compute()
+            result = compute()
             # The tensors and conditions are kept, so that no other can have their identity.
-            self._seen[key] = (made, given, condition)
+            self._seen[key] = (result, given, condition)
             back = {"y": "x", "x": "y"}.get(what)
-            if back is not None and isinstance(made, Tensor) and self._is_injective:
-                self._seen.setdefault((back, id(made), marks), (given, made, condition))
+            if back is not None and isinstance(result, Tensor) and self._is_injective:
+                self._seen.setdefault((back, id(result), marks), (given, result, condition))
         return self._seen[key][0]
 
     def _recall_stretch(
@@ -269,7 +269,7 @@ class ConditionalBijector(Bijector):
         return self._call_forward(x, name, **condition_kwargs)
 
     def inverse(self, y: Any, name: str = "inverse", **condition_kwargs: Any) -> Any:
-        """What the map takes to `y`."""
+        """The value that the map takes to `y`."""
         return self._call_inverse(y, name, **condition_kwargs)
 
     def forward_log_det_jacobian(

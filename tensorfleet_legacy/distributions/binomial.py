@@ -97,9 +97,9 @@ class Binomial(_Trials):
         inside = find("logical_and")(whole >= 0, whole < total)
         k = find("where")(inside, whole, find("zeros_like")(whole))
         n = find("where")(inside, total, find("ones_like")(whole))
-        found = find("betainc")(n - k, k + 1, 1 - probs)
+        result = find("betainc")(n - k, k + 1, 1 - probs)
         outside = find("cast")(whole >= total, self._dtype)
-        return find("where")(inside, found, outside)
+        return find("where")(inside, result, outside)
 
     def _mean(self) -> Tensor:
         return self._total * self._probs
@@ -149,8 +149,8 @@ class NegativeBinomial(_Trials):
         whole = find("floor")(x)
         zero = find("zeros_like")(whole * self._probs * self._total)
         inside = find("maximum")(whole + zero, zero)
-        found = find("betainc")(self._total + zero, 1.0 + inside, 1.0 - self._probs + zero)
-        return find("where")(whole + zero >= 0, found, zero)
+        result = find("betainc")(self._total + zero, 1.0 + inside, 1.0 - self._probs + zero)
+        return find("where")(whole + zero >= 0, result, zero)
 
     def _mean(self) -> Tensor:
         return self._total * find("exp")(self._logits)
@@ -197,8 +197,8 @@ class Geometric(_Trials):
 
     def _cdf(self, x: Tensor) -> Tensor:
         whole = find("floor")(x)
-        found = -find("expm1")((1.0 + whole) * find("log1p")(-self._probs))
-        return find("where")(whole + found * 0 < 0, find("zeros_like")(found), found)
+        result = -find("expm1")((1.0 + whole) * find("log1p")(-self._probs))
+        return find("where")(whole + result * 0 < 0, find("zeros_like")(result), result)
 
     def _entropy(self) -> Tensor:
         softplus = find("nn.softplus")

@@ -100,7 +100,7 @@ def _kl_bernoulli(a: Bernoulli, b: Bernoulli, name: str | None = None) -> Tensor
 
 
 class _Classes(Distribution):
-    """What is drawn from the classes along the last axis of the parameters."""
+    """Distributions over the classes along the last axis of the parameters."""
 
     def __init__(
         self,
@@ -162,11 +162,11 @@ class Categorical(_Classes):
         logits = find("broadcast_to")(
             self._logits, apply("ConcatV2", [whole, apply("Reshape", self.event_size, [1])], 0)
         )
-        found = apply(
+        result = apply(
             "Neg", find("nn.sparse_softmax_cross_entropy_with_logits")(labels=labels, logits=logits)
         )
-        found.set_shape(find("broadcast_static_shape")(classes.shape, self.batch_shape))
-        return found
+        result.set_shape(find("broadcast_static_shape")(classes.shape, self.batch_shape))
+        return result
 
     def _cdf(self, classes: Tensor) -> Tensor:
         classes = self._checked(classes)

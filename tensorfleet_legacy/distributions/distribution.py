@@ -1,4 +1,4 @@
-"""What every distribution can do, in terms of the few things it defines."""
+"""The common interface of distributions, in terms of the few methods that each defines."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def turned(base: type, name: str, **functions: Callable[[Tensor], Tensor]) -> An
 
     def make(self: Any, given: dict[str, Any]) -> None:
         with name_scope(given["name"]) as scope:
-            found = zip(parameters, tensors(**{p: given[p] for p in parameters}), strict=True)
-            changed = {p: functions[p](t) if p in functions else t for p, t in found}
+            result = zip(parameters, tensors(**{p: given[p] for p in parameters}), strict=True)
+            changed = {p: functions[p](t) if p in functions else t for p, t in result}
         base.__init__(self, **{**given, **changed, "name": scope})  # type: ignore[misc]
         self._remember(given)
 
@@ -68,7 +68,7 @@ def turned(base: type, name: str, **functions: Callable[[Tensor], Tensor]) -> An
 
 
 def softplus(name: str | None = None) -> Callable[[Tensor], Tensor]:
-    """What makes any number positive."""
+    """The softplus function, which maps any number to a positive one."""
     return functools.partial(apply, "Softplus", name=name)
 
 
@@ -79,18 +79,18 @@ def number(value: float, like: Tensor) -> Tensor:
 
 def joint_shape(*parts: Tensor) -> Tensor:
     """The shape that tensors broadcast to."""
-    made = shape_of(parts[0])
+    result = shape_of(parts[0])
     for p in parts[1:]:
-        made = find("broadcast_dynamic_shape")(made, shape_of(p))
-    return made
+        result = find("broadcast_dynamic_shape")(result, shape_of(p))
+    return result
 
 
 def joint_static_shape(*parts: Tensor) -> TensorShape:
     """The same as far as it is known."""
-    made = parts[0].shape
+    result = parts[0].shape
     for p in parts[1:]:
-        made = broadcast_shape(made, p.shape)
-    return made
+        result = broadcast_shape(result, p.shape)
+    return result
 
 
 class Distribution:
@@ -126,7 +126,7 @@ class Distribution:
     def _start(
         self, dtype: Any, kind: ReparameterizationType, given: dict[str, Any], scope: str | None = None
     ) -> None:
-        """What every constructor ends with; `given` are its `locals()`, `scope` where its operations are."""
+        """The end of every constructor; `given` are its `locals()`, `scope` where its operations are."""
         flags = (given["validate_args"], given["allow_nan_stats"])
         Distribution.__init__(self, dtype, kind, *flags, given, name=scope or given["name"])
 
@@ -194,10 +194,10 @@ class Distribution:
             if not sample_shape.is_fully_defined():
                 raise ValueError("TensorShape sample_shape must be fully defined")
             sample_shape = sample_shape.as_list()
-        found = {n: find("get_static_value")(t) for n, t in cls.param_shapes(sample_shape).items()}
-        if any(shape is None for shape in found.values()):
+        by_name = {n: find("get_static_value")(t) for n, t in cls.param_shapes(sample_shape).items()}
+        if any(shape is None for shape in by_name.values()):
             raise ValueError("sample_shape must be a fully-defined TensorShape or list/tuple")
-        return {n: TensorShape(shape.tolist()) for n, shape in found.items()}
+        return {n: TensorShape(shape.tolist()) for n, shape in by_name.items()}
 
     def copy(self, **override_parameters_kwargs: Any) -> Any:
         """The same distribution with some parameters changed."""
@@ -253,21 +253,21 @@ class Distribution:
             wanted = to_tensor(sample_shape, np.int32) if sample_shape != () else None
             if wanted is None:
                 drawn = self._call("_sample_n", name, np.int32(1), seed, **condition)
-                made = apply("Squeeze", drawn, squeeze_dims=[0])
+                result = apply("Squeeze", drawn, squeeze_dims=[0])
             else:
                 flat = apply("Reshape", wanted, [-1])
                 count = apply("Prod", flat, np.array([0], np.int32))
                 drawn = self._call("_sample_n", name, count, seed, **condition)
-                made = apply("Reshape", drawn, apply("ConcatV2", [flat, shape_of(drawn)[1:]], 0))
+                result = apply("Reshape", drawn, apply("ConcatV2", [flat, shape_of(drawn)[1:]], 0))
             known = self._static_sample_shape(sample_shape)
-            made.set_shape(known.concatenate(self.batch_shape).concatenate(self.event_shape))
-            return made
+            result.set_shape(known.concatenate(self.batch_shape).concatenate(self.event_shape))
+            return result
 
     def _static_sample_shape(self, sample_shape: Any) -> TensorShape:
         if sample_shape == ():
             return TensorShape([])
-        found = find("get_static_value")(to_tensor(sample_shape, np.int32))
-        return TensorShape(None) if found is None else TensorShape(np.ravel(found).tolist())
+        result = find("get_static_value")(to_tensor(sample_shape, np.int32))
+        return TensorShape(None) if result is None else TensorShape(np.ravel(result).tolist())
 
     def _ask(self, what: str, value: Any, name: str, **condition: Any) -> Tensor:
         """A density or probability at `value`, or its logarithm: by its own method, or by that of the other."""

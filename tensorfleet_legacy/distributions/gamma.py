@@ -349,12 +349,20 @@ class DirichletMultinomial(Dirichlet):
 class GammaWithSoftplusConcentrationRate(Gamma):
     """A gamma distribution whose parameters are softpluses of what is given."""
 
-    __init__ = turned(Gamma, "GammaWithSoftplusConcentrationRate", concentration=softplus(), rate=softplus())
+    __init__ = turned(
+        Gamma,
+        "GammaWithSoftplusConcentrationRate",
+        concentration=softplus("softplus_concentration"),
+        rate=softplus("softplus_rate"),
+    )
 
 
 class BetaWithSoftplusConcentration(Beta):
     """A beta distribution whose parameters are softpluses of what is given."""
 
     __init__ = turned(
-        Beta, "BetaWithSoftplusConcentration", concentration1=softplus(), concentration0=softplus()
+        Beta,
+        "BetaWithSoftplusConcentration",
+        concentration1=softplus("softplus_concentration1"),
+        concentration0=softplus("softplus_concentration0"),
     )

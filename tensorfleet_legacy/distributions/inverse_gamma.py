@@ -175,10 +175,11 @@ class InverseGammaWithSoftplusConcentrationRate(InverseGamma):
         name: str = "InverseGammaWithSoftplusConcentrationRate",
     ) -> None:
         given = locals()
-        with name_scope(name):
+        with name_scope(name) as scope:
             alpha, beta = tensors(concentration=concentration, rate=rate)
             soft = find("nn.softplus")
-        super().__init__(soft(alpha), soft(beta), validate_args, allow_nan_stats, name)
+            alpha, beta = soft(alpha, name="softplus_concentration"), soft(beta, name="softplus_rate")
+        super().__init__(alpha, beta, validate_args, allow_nan_stats, scope)
         self._remember(given)
 
 
@@ -189,10 +190,11 @@ class Chi2(Gamma):
         self, df: Any, validate_args: bool = False, allow_nan_stats: bool = True, name: str = "Chi2"
     ) -> None:
         given = locals()
-        with name_scope(name):
+        with name_scope(name) as scope:
             (self._df,) = tensors(df=df)
             half = number(0.5, self._df)
-        super().__init__(half * self._df, half, validate_args, allow_nan_stats, name)
+            concentration = half * self._df
+        super().__init__(concentration, half, validate_args, allow_nan_stats, scope)
         self._remember(given)
 
     df = readonly("_df", "The degrees of freedom.")
@@ -206,9 +208,9 @@ class Chi2WithAbsDf(Chi2):
         self, df: Any, validate_args: bool = False, allow_nan_stats: bool = True, name: str = "Chi2WithAbsDf"
     ) -> None:
         given = locals()
-        with name_scope(name):
+        with name_scope(name) as scope:
             whole = find("floor")(find("abs")(tensors(df=df)[0]))
-        super().__init__(whole, validate_args, allow_nan_stats, name)
+        super().__init__(whole, validate_args, allow_nan_stats, scope)
         self._remember(given)
 
 

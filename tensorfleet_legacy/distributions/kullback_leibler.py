@@ -25,14 +25,14 @@ def kl_divergence(
     distribution_a: Any, distribution_b: Any, allow_nan_stats: bool = True, name: str | None = None
 ) -> Tensor:
     """How much information is lost when `distribution_b` stands for `distribution_a`, in nats."""
-    found = _registered_kl(type(distribution_a), type(distribution_b))
-    if found is None:
+    result = _registered_kl(type(distribution_a), type(distribution_b))
+    if result is None:
         raise NotImplementedError(
             f"No KL(distribution_a || distribution_b) registered for distribution_a type "
             f"{type(distribution_a).__name__} and distribution_b type {type(distribution_b).__name__}"
         )
     with name_scope("KullbackLeibler"):
-        value = found(distribution_a, distribution_b, name=name)
+        value = result(distribution_a, distribution_b, name=name)
         if allow_nan_stats:
             return value
         text = (

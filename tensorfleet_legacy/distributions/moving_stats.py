@@ -96,10 +96,10 @@ def auto_correlation(
         products = find("ifft")(spectrum * find("conj")(spectrum))
         products = find("cast")(products if kind.is_complex else find("real")(products), kind)
         counts = find("cast")(size - find("range")(most + 1), kind)
-        found = products[..., : most + 1] / counts
-        found = found / found[..., :1] if normalize else found
+        result = products[..., : most + 1] / counts
+        result = result / result[..., :1] if normalize else result
         back = [order.index(d) for d in range(rank)]
-        return find("transpose")(found, back)
+        return find("transpose")(result, back)
 
 
 class SeedStream:

@@ -127,11 +127,11 @@ class MultivariateNormalLinearOperator(VectorOfScale):
 def diagonal_scale(loc: Any, diag: Any, multiplier: Any) -> LinearOperator:
     """The operator of a diagonal, or of a multiple of the identity as large as `loc`."""
     given = {"diag": diag, "multiplier": multiplier, "loc": loc}
-    made = tensors(**{k: v for k, v in given.items() if v is not None})
+    result = tensors(**{k: v for k, v in given.items() if v is not None})
     if diag is None and loc is None:
         raise ValueError("Cannot infer `event_shape` unless `loc` or `shape_hint` is specified.")
-    size = made[-1].shape.as_list()[-1] if diag is None else None
-    return scale_operator(multiplier, diag, None, None, None, size, made[0].dtype.base_dtype)
+    size = result[-1].shape.as_list()[-1] if diag is None else None
+    return scale_operator(multiplier, diag, None, None, None, size, result[0].dtype.base_dtype)
 
 
 class MultivariateNormalDiag(MultivariateNormalLinearOperator):
@@ -164,10 +164,10 @@ class MultivariateNormalDiagWithSoftplusScale(MultivariateNormalDiag):
         name: str = "MultivariateNormalDiagWithSoftplusScale",
     ) -> None:
         given = locals()
-        with name_scope(name):
+        with name_scope(name) as scope:
             (diag,) = tensors(scale_diag=scale_diag)
             soft = find("nn.softplus")(diag)
-        super().__init__(loc, soft, None, validate_args, allow_nan_stats, name)
+        super().__init__(loc, soft, None, validate_args, allow_nan_stats, scope)
         self._remember(given)
 
 
@@ -207,12 +207,12 @@ class MultivariateNormalFullCovariance(MultivariateNormalTriL):
         name: str = "MultivariateNormalFullCovariance",
     ) -> None:
         given = locals()
-        with name_scope(name):
+        with name_scope(name) as scope:
             lower = None
             if covariance_matrix is not None:
                 (matrix,) = tensors(covariance_matrix=covariance_matrix)
                 lower = find("cholesky")(matrix)
-        super().__init__(loc, lower, validate_args, allow_nan_stats, name)
+        super().__init__(loc, lower, validate_args, allow_nan_stats, scope)
         self._remember(given)
 
 

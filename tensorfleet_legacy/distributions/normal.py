@@ -301,7 +301,7 @@ class StudentT(_LocationScale):
         return self._above_one(infinite, "variance")
 
     def _above_one(self, value: Tensor, what: str) -> Tensor:
-        """What exists for more than one degree of freedom; elsewhere NaN, or an error when that is not allowed."""
+        """A moment that exists for more than one degree of freedom; elsewhere NaN, or an error if that is not allowed."""
         if self._allow_nan_stats:
             return self._where_above(1, value, float("nan"))
         text = f"{what} not defined for components of df <= 1"

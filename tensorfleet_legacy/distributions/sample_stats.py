@@ -1,4 +1,4 @@
-"""What samples say: percentiles, and beliefs about a mean after having seen some."""
+"""Statistics of samples: percentiles, and the posterior of a mean."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ def percentile(
         place = find("cast")(count - 1, np.float64) * (1.0 - q / 100.0)
         chosen = find({"nearest": "round", "lower": "ceil", "higher": "floor"}[kind])(place)
         chosen = find("clip_by_value")(find("cast")(chosen, np.int32), 0, count - 1)
-        found = find("gather")(find("nn.top_k")(flat, count)[0], chosen, axis=-1)
+        result = find("gather")(find("nn.top_k")(flat, count)[0], chosen, axis=-1)
         for a in gone if keep_dims else ():
-            found = find("expand_dims")(found, a)
-        return found
+            result = find("expand_dims")(result, a)
+        return result
 
 
 def _posterior(prior: Any, scale: Any, s: Any, n: Any) -> tuple[Tensor, Tensor, Tensor]:
@@ -63,12 +63,12 @@ def _posterior(prior: Any, scale: Any, s: Any, n: Any) -> tuple[Tensor, Tensor, 
 
 
 def normal_conjugates_known_scale_posterior(prior: Any, scale: Any, s: Any, n: Any) -> Normal:
-    """What is believed of a mean after `n` observations with deviation `scale` and sum `s`."""
+    """The posterior of a mean after `n` observations with deviation `scale` and sum `s`."""
     mean, variance, _ = _posterior(prior, scale, to_tensor(s, prior.dtype), n)
     return Normal(mean, find("sqrt")(variance))
 
 
 def normal_conjugates_known_scale_predictive(prior: Any, scale: Any, s: Any, n: Any) -> Normal:
-    """What is believed of the next observation after `n` of them."""
+    """The predictive distribution of the next observation after `n` of them."""
     mean, variance, each = _posterior(prior, scale, to_tensor(s, prior.dtype), n)
     return Normal(mean, find("sqrt")(variance + each))

@@ -78,7 +78,7 @@ class _Override:
 
 
 class TransformedDistribution(Distribution):
-    """What a bijector makes of the samples of another distribution."""
+    """The distribution of a bijector's results for samples of another distribution."""
 
     def __init__(
         self,
@@ -164,10 +164,10 @@ class TransformedDistribution(Distribution):
         axes = self._own_event.axes
         if self._rotates:
             x = rotate_transpose(x, axes)
-        found = self._distribution.log_prob(x, **inner)
+        result = self._distribution.log_prob(x, **inner)
         if axes:
-            found = find("reduce_sum")(found, list(range(axes) if self._rotates else range(-axes, 0)))
-        return found + find("cast")(stretch, found.dtype.base_dtype)
+            result = find("reduce_sum")(result, list(range(axes) if self._rotates else range(-axes, 0)))
+        return result + find("cast")(stretch, result.dtype.base_dtype)
 
     def _through_inverse(
         self, what: str, y: Tensor, bijector_kwargs: Any, distribution_kwargs: Any
@@ -215,9 +215,9 @@ class TransformedDistribution(Distribution):
             else:
                 shape = find("concat")([self._own_batch.tensor, self._own_event.tensor, shape], 0)
             x = find("broadcast_to")(x, shape)
-        made = self._bijector.forward(x)
-        made.set_shape(self.batch_shape.concatenate(self.event_shape))
-        return made
+        result = self._bijector.forward(x)
+        result.set_shape(self.batch_shape.concatenate(self.event_shape))
+        return result
 
     def _entropy(self) -> Tensor:
         if not self._bijector.is_constant_jacobian:
@@ -285,23 +285,23 @@ class QuantizedDistribution(Distribution):
         return self._inner.event_shape_tensor()
 
     def _sample_n(self, count: Any, seed: int | None = None) -> Tensor:
-        made = find("ceil")(self._inner.sample(find("reshape")(count, [1]), seed=seed))
-        made = made if self._low is None else find("maximum")(made, self._low)
-        return made if self._high is None else find("minimum")(made, self._high)
+        result = find("ceil")(self._inner.sample(find("reshape")(count, [1]), seed=seed))
+        result = result if self._low is None else find("maximum")(result, self._low)
+        return result if self._high is None else find("minimum")(result, self._high)
 
     def _at_most(self, y: Tensor, function: Any, none: float, all_: float) -> Tensor:
         """A function of the distribution inside at the whole number below, and its values outside the limits."""
         y = find("floor")(y)
-        found, where = function(y), find("where")
+        result, where = function(y), find("where")
         if self._low is not None:
-            found = where(
-                y < self._low, find("fill")(find("shape")(found), to_tensor(none, self._dtype)), found
+            result = where(
+                y < self._low, find("fill")(find("shape")(result), to_tensor(none, self._dtype)), result
             )
         if self._high is not None:
-            found = where(
-                y >= self._high, find("fill")(find("shape")(found), to_tensor(all_, self._dtype)), found
+            result = where(
+                y >= self._high, find("fill")(find("shape")(result), to_tensor(all_, self._dtype)), result
             )
-        return found
+        return result
 
     def _cdf(self, y: Tensor) -> Tensor:
         return self._at_most(y, self._inner.cdf, 0.0, 1.0)

@@ -1,4 +1,4 @@
-"""What libraries take from `tensorflow.python.ops.distributions.util`: shapes, triangles, sums of logarithms."""
+"""Helpers in `tensorflow.python.ops.distributions.util`: shapes, triangles, sums of logarithms."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ def maybe_get_static_value(x: Any, dtype: Any = None) -> Any:
     """The value of something, of a type, when the graph alone tells it; else None."""
     if x is None:
         return None
-    found = find("get_static_value")(x) if isinstance(x, Tensor) else np.asarray(x)
-    if found is None or dtype is None:
-        return found
-    return np.array(found, dtypes.as_dtype(dtype).as_numpy_dtype)
+    result = find("get_static_value")(x) if isinstance(x, Tensor) else np.asarray(x)
+    if result is None or dtype is None:
+        return result
+    return np.array(result, dtypes.as_dtype(dtype).as_numpy_dtype)
 
 
 def prefer_static_value(x: Any) -> Any:
     """The value of a tensor when the graph alone tells it; else the tensor."""
-    found = find("get_static_value")(x)
-    return x if found is None else np.asarray(found)
+    result = find("get_static_value")(x)
+    return x if result is None else np.asarray(result)
 
 
 def prefer_static_rank(x: Any) -> Any:
@@ -163,11 +163,11 @@ def fill_triangular(x: Any, upper: bool = False, name: str | None = None) -> Ten
         parts = [x, find("reverse")(tail, [-1])] if upper else [tail, find("reverse")(x, [-1])]
         sizes = apply("ConcatV2", [shape_of(x)[:-1], apply("Pack", [n, n])], 0)
         square = apply("Reshape", apply("ConcatV2", parts, -1), sizes)
-        made = find("matrix_band_part")(square, 0 if upper else -1, -1 if upper else 0)
+        result = find("matrix_band_part")(square, 0 if upper else -1, -1 if upper else 0)
         if x.shape.rank is not None:
             side = n if isinstance(n, int) else None
-            made.set_shape(x.shape[:-1].concatenate([side, side]))
-        return made
+            result.set_shape(x.shape[:-1].concatenate([side, side]))
+        return result
 
 
 def fill_triangular_inverse(x: Any, upper: bool = False, name: str | None = None) -> Tensor:
@@ -183,10 +183,10 @@ def fill_triangular_inverse(x: Any, upper: bool = False, name: str | None = None
         # The other rows hold each element twice, forwards and backwards; the triangle has kept one of the two.
         sizes = apply("ConcatV2", [shape_of(x)[:-2], apply("Pack", [n * (n - 1)])], 0)
         flat = apply("Reshape", rest, sizes)
-        made = apply("ConcatV2", [row, flat[..., :half] + find("reverse")(flat[..., half:], [-1])], -1)
+        result = apply("ConcatV2", [row, flat[..., :half] + find("reverse")(flat[..., half:], [-1])], -1)
         if x.shape.rank is not None:
-            made.set_shape(x.shape[:-2].concatenate([half + n if isinstance(n, int) else None]))
-        return made
+            result.set_shape(x.shape[:-2].concatenate([half + n if isinstance(n, int) else None]))
+        return result
 
 
 def tridiag(below: Any = None, diag: Any = None, above: Any = None, name: str | None = None) -> Tensor:
@@ -271,8 +271,8 @@ def reduce_weighted_logsumexp(
         sign = apply("Sign", summed)
         if not keep_dims:
             most = find("squeeze")(most, axis)
-        found = most + apply("Log", sign * summed)
-        return (found, sign) if return_sign else found
+        result = most + apply("Log", sign * summed)
+        return (result, sign) if return_sign else result
 
 
 def softplus_inverse(x: Any, name: str | None = None) -> Tensor:
@@ -306,8 +306,8 @@ def parent_frame_arguments() -> dict[str, Any]:
     frame = inspect.currentframe()
     assert frame is not None and frame.f_back is not None
     names, _, keywords, values = inspect.getargvalues(frame.f_back)
-    found = {name: values[name] for name in names}
-    return found | (values[keywords] if keywords else {})
+    by_name = {name: values[name] for name in names}
+    return by_name | (values[keywords] if keywords else {})
 
 
 class AppendDocstring:

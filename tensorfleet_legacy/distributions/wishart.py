@@ -83,8 +83,8 @@ class _Wishart(Distribution):
         )
         inner = find("matrix_set_diag")(find("matrix_band_part")(below, -1, 0), find("sqrt")(squares))
         shape = find("shape")(inner)
-        made = find("matmul")(find("broadcast_to")(self._lower, shape), inner)
-        return made if self._factors else self._squared(made)
+        output = find("matmul")(find("broadcast_to")(self._lower, shape), inner)
+        return output if self._factors else self._squared(output)
 
     def _log_prob(self, x: Tensor) -> Tensor:
         root = x if self._factors else find("cholesky")(x)
@@ -128,10 +128,10 @@ class _Wishart(Distribution):
     def _variance(self) -> Tensor:
         scale = self._squared(self._lower)
         diagonal = find("matrix_diag_part")(scale)
-        found = self._df[..., None, None] * (
+        result = self._df[..., None, None] * (
             find("square")(scale) + diagonal[..., None] * diagonal[..., None, :]
         )
-        return find("cholesky")(found) if self._factors else found
+        return find("cholesky")(result) if self._factors else result
 
     def _stddev(self) -> Tensor:
         if self._factors:

@@ -19,7 +19,7 @@ from tensorfleet_legacy.internals.util.tf_decorator import fn_args
 
 
 class DistributeConfig(NamedTuple):
-    """What an Estimator trains and evaluates with: `RunConfig(experimental_distribute=...)`."""
+    """The strategies of an Estimator: `RunConfig(experimental_distribute=...)`."""
 
     train_distribute: Any = None
     eval_distribute: Any = None
@@ -91,7 +91,7 @@ def _given(input_fn: Callable, told: Any, call: Callable, several: bool) -> Any:
 
 def specs(strategy: Any, element: Any, build: Callable[[Any, Any], EstimatorSpec]) -> EstimatorSpec:
     """One spec for all replicas: the loss over all of them, all their updates, the first one's hooks."""
-    made: dict[int, EstimatorSpec] = {}
+    by_name: dict[int, EstimatorSpec] = {}
 
     def replica(given: Any) -> None:
         features, labels = given if isinstance(given, (list, tuple)) else (given, None)
@@ -102,11 +102,11 @@ def specs(strategy: Any, element: Any, build: Callable[[Any, Any], EstimatorSpec
             loss = metrics.pop("loss")
             spec = spec._replace(eval_metric_ops=metrics)
             losses.append(loss)
-        made[context.get_replica_context()._replica_index] = spec
+        by_name[context.get_replica_context()._replica_index] = spec
 
     losses: list = []
     strategy.extended.call_for_each_replica(replica, args=(element,))
-    every = [made[i] for i in sorted(made)]
+    every = [by_name[i] for i in sorted(by_name)]
     first = every[0]
     if first.mode == ModeKeys.TRAIN:
         return first._replace(loss=_reported(strategy, every), train_op=group(*[s.train_op for s in every]))

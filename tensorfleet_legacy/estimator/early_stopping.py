@@ -94,16 +94,16 @@ class _FollowsHook(SessionRunHook):
 
 def evaluations(folder: str) -> dict[int, dict[str, float]]:
     """The metrics that evaluations have written to a folder, by global step."""
-    found: dict[int, dict[str, float]] = {}
+    by_name: dict[int, dict[str, float]] = {}
     for path in sorted(glob.glob(os.path.join(folder, "*.tfevents.*"))):
         try:
             for event in find("train.summary_iterator")(path):
                 values = {v.tag: v.simple_value for v in event.summary.value if v.HasField("simple_value")}
                 if values:
-                    found.setdefault(event.step, {}).update(values)
+                    by_name.setdefault(event.step, {}).update(values)
         except errors.DataLossError as e:
             logging.warning("The rest of %s is not read: %s", path, e)
-    return dict(sorted(found.items()))
+    return dict(sorted(by_name.items()))
 
 
 def _beyond(better: Callable[[float, float], bool]) -> Callable[..., bool]:
@@ -141,8 +141,8 @@ def _hook(name: str, limit: str, decide: Callable[..., bool], does: str) -> Call
         estimator, metric = given["estimator"], given["metric_name"]
 
         def should_stop() -> bool:
-            found = evaluations(given["eval_dir"] or estimator.eval_dir())
-            late = ((step, found[step][metric]) for step in found if step >= given["min_steps"])
+            result = evaluations(given["eval_dir"] or estimator.eval_dir())
+            late = ((step, result[step][metric]) for step in result if step >= given["min_steps"])
             return decide(metric, late, given[limit])
 
         return make_early_stopping_hook(

@@ -180,8 +180,8 @@ class Estimator:
         worker_hooks = [*input_hooks, *hooks, NanTensorHook(spec.loss)]
         config = self._config
         if config.log_step_count_steps is not None:
-            told = {"loss": spec.loss, "step": get_global_step()}
-            worker_hooks.append(LoggingTensorHook(told, every_n_iter=config.log_step_count_steps))
+            by_name = {"loss": spec.loss, "step": get_global_step()}
+            worker_hooks.append(LoggingTensorHook(by_name, every_n_iter=config.log_step_count_steps))
         worker_hooks += spec.training_hooks
         if not (spec.scaffold.saver or get_collection(GraphKeys.SAVERS)):
             add_to_collection(GraphKeys.SAVERS, saver_of(config))
@@ -227,9 +227,9 @@ class Estimator:
         """The hook that saves, unless one was given; the listeners are told by whichever it is."""
         config = self._config
         savers = [hook for hook in given if isinstance(hook, CheckpointSaverHook)]
-        made = []
+        result = []
         if not savers and (config.save_checkpoints_secs or config.save_checkpoints_steps):
-            made = savers = [
+            result = savers = [
                 CheckpointSaverHook(
                     self._model_dir,
                     save_secs=config.save_checkpoints_secs,
@@ -244,7 +244,7 @@ class Estimator:
                     "RunConfig.save_checkpoints_steps or RunConfig.save_checkpoints_secs."
                 )
             savers[0]._listeners.extend(listeners)
-        return made
+        return result
 
     def _summary_hooks(self, scaffold: Scaffold) -> list:
         steps, log = self._config.save_summary_steps, self._config.log_step_count_steps
@@ -275,7 +275,7 @@ class Estimator:
         path = self._checkpoint(checkpoint_path, "evaluate")
         with Graph().as_default(), distributing.scope_of(self._config.eval_distribute):
             scaffold, update, values, all_hooks = self._evaluation(input_fn, all_hooks, path)
-            found = evaluate_once(
+            result = evaluate_once(
                 checkpoint_path=path,  # type: ignore[arg-type]
                 master=self._config.evaluation_master,
                 scaffold=scaffold,
@@ -284,8 +284,8 @@ class Estimator:
                 hooks=all_hooks,
                 config=self._session_config,
             )
-            summarized(found, self.eval_dir(name), path)
-        return found
+            summarized(result, self.eval_dir(name), path)
+        return result
 
     def _evaluation(self, input_fn: Callable, hooks: list, path: str | None) -> tuple:
         """Builds a graph that evaluates: its scaffold, the update of all metrics, their values, the hooks."""

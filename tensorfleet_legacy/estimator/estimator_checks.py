@@ -1,4 +1,4 @@
-"""What an Estimator is made with, checked; the parts of a run that follow from its configuration."""
+"""Checks of an Estimator's arguments; the parts of a run that follow from its configuration."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def saver_of(config: RunConfig) -> Saver:
 
 
 def chosen(predictions: Any, keys: Any) -> Any:
-    """Those predictions that were asked for."""
+    """The predictions that the caller asked for."""
     if not keys:
         return predictions
     if not isinstance(predictions, dict):

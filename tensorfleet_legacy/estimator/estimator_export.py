@@ -46,9 +46,9 @@ def for_checkpoints() -> StallTimer:
 def timestamped_folder(base: str) -> str:
     """A folder that does not exist yet, named by the time in seconds."""
     for _ in range(_MAX_ATTEMPTS):
-        made = os.path.join(base, str(int(time.time())))
-        if not exists(made):
-            return made
+        result = os.path.join(base, str(int(time.time())))
+        if not exists(result):
+            return result
         time.sleep(1)  # the name has the seconds only
     raise RuntimeError(f"Failed to obtain a unique export directory name after {_MAX_ATTEMPTS} attempts.")
 
@@ -96,15 +96,15 @@ def _add_graph(
             )
         others = getattr(receiver, "receiver_tensors_alternatives", None)
         serving = mode == ModeKeys.PREDICT
-        made = signatures(receiver.receiver_tensors, outputs, others, serving)
-        _tell_signatures(made, serving)
+        result = signatures(receiver.receiver_tensors, outputs, others, serving)
+        _tell_signatures(result, serving)
         init_op = spec.scaffold.local_init_op
         if init_op is None:
             init_op = Scaffold.default_local_init_op()
         saver = spec.scaffold.saver or Saver(sharded=True)
         options: dict[str, Any] = {
             "tags": [_TAGS[mode]],
-            "signature_def_map": made,
+            "signature_def_map": result,
             "assets_collection": get_collection(GraphKeys.ASSET_FILEPATHS),
             "main_op": init_op,
             "saver": saver,

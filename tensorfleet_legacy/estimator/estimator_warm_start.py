@@ -19,7 +19,7 @@ class _Settings(NamedTuple):
 
 
 class WarmStartSettings(_Settings):
-    """What `tf.train.warm_start` is told when an Estimator begins without a checkpoint of its own."""
+    """The arguments of `tf.train.warm_start` for an Estimator without a checkpoint of its own."""
 
     def __new__(
         cls,

@@ -42,7 +42,7 @@ class _Receiver(NamedTuple):
 
 
 class ServingInputReceiver(_Receiver):
-    """What is fed to a served model (`receiver_tensors`) and what the model function gets for it (`features`).
+    """The tensors to feed to a served model (`receiver_tensors`), and the model function's `features`.
 
     A feature by itself reaches the model function as `{"feature": tensor}`. Each of `receiver_tensors_alternatives`
     makes further signatures, for inputs fed at another point.
@@ -82,7 +82,7 @@ class _Supervised(NamedTuple):
 
 
 class SupervisedInputReceiver(_Supervised):
-    """What is fed to a model that is exported to be trained or evaluated."""
+    """The tensors to feed to a model that is exported for training or evaluation."""
 
     def __new__(cls, features: Any, labels: Any, receiver_tensors: Any) -> SupervisedInputReceiver:
         _named(features, "feature", ints=True)
@@ -132,14 +132,14 @@ def build_raw_supervised_input_receiver_fn(
 
     def supervised_input_receiver_fn() -> SupervisedInputReceiver:
         fed: dict = {}
-        made = []
+        results = []
         for given, keys in zip((features, labels), names, strict=True):
             tensors = given if isinstance(given, dict) else {keys[0]: given}
             placeholders = {
                 name: _placeholder(tensor, default_batch_size) for name, tensor in tensors.items()
             }
             fed.update(placeholders)
-            made.append(placeholders if isinstance(given, dict) else placeholders[keys[0]])
-        return SupervisedInputReceiver(made[0], made[1], fed)
+            results.append(placeholders if isinstance(given, dict) else placeholders[keys[0]])
+        return SupervisedInputReceiver(results[0], results[1], fed)
 
     return supervised_input_receiver_fn

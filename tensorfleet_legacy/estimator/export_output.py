@@ -1,4 +1,4 @@
-"""What a model gives when it serves: `tf.estimator.export.PredictOutput` and its relatives, and their signatures."""
+"""Outputs of a served model: `tf.estimator.export.PredictOutput` and its relatives, and their signatures."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DEFAULT_KEY = names.DEFAULT_SIGNATURE
 
 
 class ExportOutput(abc.ABC):
-    """What a model gives under one signature of a SavedModel."""
+    """The outputs of a model under one signature of a SavedModel."""
 
     __metaclass__ = abc.ABCMeta  # TensorFlow's has this name of Python 2
 
@@ -121,8 +121,8 @@ class SupervisedOutput(ExportOutput):
         self._loss = None if loss is None else _under(self.LOSS_NAME, _tensors(loss, self.LOSS_NAME))
         self._predictions = self._metrics = None
         if predictions is not None:
-            found = _tensors(predictions, self.PREDICTIONS_NAME)
-            self._predictions = _under(self.PREDICTIONS_NAME, found)
+            result = _tensors(predictions, self.PREDICTIONS_NAME)
+            self._predictions = _under(self.PREDICTIONS_NAME, result)
         if metrics is not None:
             self._metrics = _under(self.METRICS_NAME, self._wrap_and_check_metrics(metrics))
 
@@ -131,7 +131,7 @@ class SupervisedOutput(ExportOutput):
     metrics = readonly("_metrics", "The values of metrics and their updates by name.")
 
     def _wrap_and_check_metrics(self, metrics: Any) -> dict[str, Any]:
-        found = {}
+        result = {}
         for key, metric in (metrics if isinstance(metrics, dict) else {self.METRICS_NAME: metrics}).items():
             value, update = metric if isinstance(metric, tuple) else (metric.result(), metric.updates[0])
             name = _joined(key, str(key))
@@ -142,26 +142,26 @@ class SupervisedOutput(ExportOutput):
             if isinstance(update, Operation):  # a signature names tensors only
                 with control_dependencies([update]):
                     update = find("constant")([], name="metric_op_wrapper")
-            found[f"{name}/{self.METRIC_VALUE_SUFFIX}"] = value
-            found[f"{name}/{self.METRIC_UPDATE_SUFFIX}"] = update
-        return found
+            result[f"{name}/{self.METRIC_VALUE_SUFFIX}"] = value
+            result[f"{name}/{self.METRIC_UPDATE_SUFFIX}"] = update
+        return result
 
     def as_signature_def(self, receiver_tensors: dict) -> Any:
         """A signature of TensorFlow's own kind for training or evaluation."""
         outputs = {**(self._loss or {}), **(self._predictions or {}), **(self._metrics or {})}
-        made = predict_signature_def(receiver_tensors, outputs)
-        made.method_name = self.METHOD
-        return made
+        result = predict_signature_def(receiver_tensors, outputs)
+        result.method_name = self.METHOD
+        return result
 
 
 class TrainOutput(SupervisedOutput):
-    """What a model gives while it is trained."""
+    """The outputs of a model during training."""
 
     METHOD = "tensorflow/supervised/training"
 
 
 class EvalOutput(SupervisedOutput):
-    """What a model gives while it is evaluated."""
+    """The outputs of a model during evaluation."""
 
     METHOD = "tensorflow/supervised/eval"
 
@@ -174,12 +174,12 @@ def _joined(key: Any, what: str) -> str:
 
 
 def _tensors(outputs: Any, what: str) -> dict[str, Any]:
-    found = {}
+    result = {}
     for key, value in (outputs if isinstance(outputs, dict) else {what: outputs}).items():
         if not isinstance(value, Tensor):
             raise ValueError(f"{what} output value must be a Tensor; got {value}.")
-        found[_joined(key, what)] = value
-    return found
+        result[_joined(key, what)] = value
+    return result
 
 
 def _under(what: str, outputs: dict[str, Any]) -> dict[str, Any]:
@@ -193,7 +193,7 @@ def outputs_for_mode(
     loss: Any = None,
     metrics: Any = None,
 ) -> dict:
-    """What a model of a mode of Keras or of estimators gives, by the key of its signature."""
+    """The outputs of a model in a mode of Keras or of estimators, by the key of their signature."""
     if mode == "train":
         return {"train": TrainOutput(loss, predictions, metrics)}
     if mode in ("test", "eval"):
@@ -228,7 +228,7 @@ def signatures(receiver_tensors: Any, outputs: dict, alternatives: Any, serving:
     if not isinstance(outputs, dict):
         raise ValueError(f"export_outputs must be a dict and not {type(outputs)}")
     inputs = receiver_tensors if isinstance(receiver_tensors, dict) else {"input": receiver_tensors}
-    made, refused = {}, {}
+    result, refused = {}, {}
     for key, output in outputs.items():
         name = key or "None"
         try:
@@ -236,7 +236,7 @@ def signatures(receiver_tensors: Any, outputs: dict, alternatives: Any, serving:
         except ValueError as e:
             refused[name] = str(e)
             continue
-        made[name] = signature
+        result[name] = signature
     if alternatives is not None:
         if not isinstance(alternatives, dict):
             raise ValueError(
@@ -247,11 +247,11 @@ def signatures(receiver_tensors: Any, outputs: dict, alternatives: Any, serving:
             for key, output in outputs.items():
                 name = f"{alternative}:{key or 'None'}"
                 try:
-                    made[name] = output.as_signature_def(given)
+                    result[name] = output.as_signature_def(given)
                 except ValueError as e:
                     refused[name] = str(e)
     for name, reason in refused.items():
         logging.warning("Signature %s is left out of the exported model: %s", name, reason)
     if not serving:
-        return made
-    return {name: signature for name, signature in made.items() if is_valid_signature(signature)}
+        return result
+    return {name: signature for name, signature in result.items() if is_valid_signature(signature)}

@@ -1,4 +1,4 @@
-"""What is done with a model after each evaluation: `tf.estimator.FinalExporter`, `LatestExporter`, `BestExporter`."""
+"""Exports of a model after each evaluation: `tf.estimator.FinalExporter`, `LatestExporter`, `BestExporter`."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class _SavedModelExporter(Exporter):
         """Writes the model when it is wanted, and deletes the oldest ones."""
         if not self._wants(estimator, eval_result, is_the_final_export):
             return None
-        made = estimator.export_saved_model(
+        result = estimator.export_saved_model(
             export_path,
             self._function,
             assets_extra=self._assets_extra,
@@ -78,7 +78,7 @@ class _SavedModelExporter(Exporter):
             checkpoint_path=checkpoint_path,
         )
         keep_last(export_path, self._exports_to_keep)
-        return made
+        return result
 
     def _wants(self, estimator: Any, eval_result: dict, is_the_final_export: bool) -> bool:
         return True

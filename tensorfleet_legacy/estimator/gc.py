@@ -1,4 +1,4 @@
-"""Which of the folders of exports are kept: functions from lists of paths to the sorted paths that remain."""
+"""Retention of exports: functions from lists of paths to the sorted paths that remain."""
 
 from __future__ import annotations
 

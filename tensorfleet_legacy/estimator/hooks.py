@@ -85,5 +85,5 @@ class InMemoryEvaluatorHook(SessionRunHook):
         self._values = session.run(self._trained)
         self._timer.update_last_triggered_step(self._iterations)
         with self._graph.as_default():
-            found = self._evaluation.run(None, "", None, self._estimator._session_config)
-            summarized(found, self._estimator.eval_dir(self._name), None)
+            result = self._evaluation.run(None, "", None, self._estimator._session_config)
+            summarized(result, self._estimator.eval_dir(self._name), None)

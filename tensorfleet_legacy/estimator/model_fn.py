@@ -1,4 +1,4 @@
-"""What a model function gives back: `tf.estimator.EstimatorSpec`, checked as soon as it is made."""
+"""The result of a model function: `tf.estimator.EstimatorSpec`, checked as soon as it is made."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tensorfleet_legacy.estimator.export_output import checked_outputs
 
 
 class ModeKeys:
-    """What a model is built for."""
+    """The mode that a model is built for."""
 
     TRAIN = "train"
     EVAL = "eval"

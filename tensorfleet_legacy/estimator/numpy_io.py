@@ -45,11 +45,11 @@ def numpy_input_fn(
         _need_one_length(parts)
         arrays = [*parts[0].values(), *parts[1].values()]
         tensors = _batches(arrays, batch_size, num_epochs, bool(shuffle))
-        made, rest = [], iter(tensors)
+        result, rest = [], iter(tensors)
         for given, part in zip((x, y), parts, strict=True):
             named = {key: next(rest) for key in part}
-            made.append(named if isinstance(given, dict) else next(iter(named.values()), None))
-        return made[0] if y is None else (made[0], made[1])
+            result.append(named if isinstance(given, dict) else next(iter(named.values()), None))
+        return result[0] if y is None else (result[0], result[1])
 
     return input_fn
 

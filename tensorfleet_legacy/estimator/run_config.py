@@ -116,12 +116,12 @@ class RunConfig:
             secs = 600
         given["save_checkpoints_steps"] = None if steps is _NOT_GIVEN else steps
         given["save_checkpoints_secs"] = None if secs is _NOT_GIVEN else secs
-        told = tf_config.read()
-        given["model_dir"] = _model_dir(told.fields, model_dir)
+        config = tf_config.read()
+        given["model_dir"] = _model_dir(config.fields, model_dir)
         self._global_id_in_cluster: int | None = 0
         self._session_config: Any = None
         self._set(given)
-        self._find_cluster(told)
+        self._find_cluster(config)
         if self._session_config is None and self._cluster_spec.jobs:
             self._session_config = self._filtered()
 
@@ -210,9 +210,9 @@ class RunConfig:
 
     def replace(self, **kwargs: Any) -> Any:
         """A copy with other settings; what TF_CONFIG says cannot be changed."""
-        made = copy.copy(self)
-        made._set(kwargs)
-        return made
+        result = copy.copy(self)
+        result._set(kwargs)
+        return result
 
 
 def _choose_strategies(given: dict[str, Any], wanted: Any) -> None:
@@ -232,15 +232,15 @@ def _model_dir(fields: dict[str, Any], given: Any) -> str | None:
     given = None if given is None else os.fspath(given)
     if "model_dir" not in fields:
         return given
-    told = fields["model_dir"]
-    if not told:
+    result = fields["model_dir"]
+    if not result:
         raise ValueError("If set, model_dir in TF_CONFIG should not be empty.")
-    if given is not None and given != told:
+    if given is not None and given != result:
         raise ValueError(
             "`model_dir` provided in RunConfig construct, if set, must have the same value as the model_dir in "
-            f'TF_CONFIG. model_dir: {given}\nTF_CONFIG["model_dir"]: {told}.'
+            f'TF_CONFIG. model_dir: {given}\nTF_CONFIG["model_dir"]: {result}.'
         )
-    return told
+    return result
 
 
 def _checked_task(told: tf_config.TFConfig, chief: str) -> tuple[str, int]:

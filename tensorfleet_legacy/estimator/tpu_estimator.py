@@ -74,9 +74,9 @@ class RunConfig(_RunConfig):
     def replace(self, **kwargs: Any) -> RunConfig:
         """A copy with other settings."""
         config = kwargs.pop("tpu_config", self._tpu_config)
-        made = super().replace(**kwargs)
-        made._tpu_config = config
-        return made
+        result = super().replace(**kwargs)
+        result._tpu_config = config
+        return result
 
 
 class _SpecFields(NamedTuple):
@@ -94,7 +94,7 @@ class _SpecFields(NamedTuple):
 
 
 class TPUEstimatorSpec(_SpecFields):
-    """What a model function gives to a `TPUEstimator`.
+    """The result of a model function for a `TPUEstimator`.
 
     `eval_metrics` is a function and what it is called with, a list or a dictionary of tensors: it gives the metrics.
     `host_call` is the same for operations that each step runs besides, `scaffold_fn` makes the `tf.train.Scaffold`.

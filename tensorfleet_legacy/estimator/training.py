@@ -191,13 +191,13 @@ def _run_evaluator(estimator: Estimator, train_spec: TrainSpec, eval_spec: EvalS
     while not evaluator.finished:
         began = time.monotonic()
         last = status.is_alone()  # nobody is left to write another checkpoint
-        found = evaluator.evaluate(last)
+        result = evaluator.evaluate(last)
         if last:
             logging.info("Training has ended, and so does its evaluation.")
             return
         patience.look(evaluator.seen, f"a new checkpoint to evaluate in {estimator.model_dir}")
         # Without a pause of its own it looks for checkpoints once a second.
-        rest = began + (eval_spec.throttle_secs or (0 if found else 1)) - time.monotonic()
+        rest = began + (eval_spec.throttle_secs or (0 if result else 1)) - time.monotonic()
         if rest > 0 and not evaluator.finished:
             logging.info("Waiting %f secs before starting next eval run.", rest)
             status.pause(rest)
@@ -227,9 +227,9 @@ def start_server(config: Any) -> Any:
         logging.info("Skip starting Tensorflow server as there is only one node in the cluster.")
         return None
     address = config.cluster_spec.task_address(config.task_type, config.task_id)
-    made = server_at(f"grpc://{address}")
-    if made is not None:
-        return made
+    result = server_at(f"grpc://{address}")
+    if result is not None:
+        return result
     from tensorfleet.base.protos import ConfigProto
 
     logging.info("Start Tensorflow server.")
@@ -332,7 +332,7 @@ class _EvaluatesCheckpoints(CheckpointSaverListener):
 
     def _evaluate(self, step: int) -> None:
         self._timer.update_last_triggered_step(step)
-        found = self._evaluator.evaluate()
-        if found is None:
+        result = self._evaluator.evaluate()
+        if result is None:
             raise RuntimeError("There was no new checkpoint after the training.")
-        self.metrics, self.exported = found
+        self.metrics, self.exported = result

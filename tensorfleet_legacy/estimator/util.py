@@ -1,4 +1,4 @@
-"""What an input function gives, made into the tensors of features and labels."""
+"""Converts the result of an input function to tensors of features and labels."""
 
 from __future__ import annotations
 

@@ -143,12 +143,12 @@ def categorical_column_with_vocabulary_list(
         raise ValueError(f"vocabulary_list {vocabulary_list} must be non-empty, column_name: {key}")
     if len(set(vocabulary_list)) != len(vocabulary_list):
         raise ValueError(f"Duplicate keys in vocabulary_list {vocabulary_list}, column_name: {key}")
-    found = dtypes.as_dtype(np.array(vocabulary_list).dtype)
+    result = dtypes.as_dtype(np.array(vocabulary_list).dtype)
     _check_oov(key, num_oov_buckets, default_value, -1)
-    _check_words(key, found, "vocabulary dtype")
-    kind = found if dtype is None else dtypes.as_dtype(dtype)
-    if kind.is_integer != found.is_integer:
-        raise ValueError(f"dtype {kind} and vocabulary dtype {found} do not match, column_name: {key}")
+    _check_words(key, result, "vocabulary dtype")
+    kind = result if dtype is None else dtypes.as_dtype(dtype)
+    if kind.is_integer != result.is_integer:
+        raise ValueError(f"dtype {kind} and vocabulary dtype {result} do not match, column_name: {key}")
     _check_words(key, kind)
     _check_key(key)
     return VocabularyListCategoricalColumn(key, tuple(vocabulary_list), kind, default_value, num_oov_buckets)
@@ -252,12 +252,12 @@ def embedding_column(
     trainable: bool = True,
 ) -> EmbeddingColumn:
     """The rows of a trained table at the ids of a categorical column, combined into one."""
-    made = _check_embedding(dimension, ckpt_to_load_from, tensor_name_in_ckpt, initializer)
+    result = _check_embedding(dimension, ckpt_to_load_from, tensor_name_in_ckpt, initializer)
     return EmbeddingColumn(
         categorical_column,
         dimension,
         combiner,
-        made,
+        result,
         ckpt_to_load_from,
         tensor_name_in_ckpt,
         max_norm,
@@ -277,7 +277,7 @@ def shared_embedding_columns(
     trainable: bool = True,
 ) -> list[SharedEmbeddingColumn]:
     """An embedding for each of the categorical columns, all from one table."""
-    made = _check_embedding(dimension, ckpt_to_load_from, tensor_name_in_ckpt, initializer)
+    result = _check_embedding(dimension, ckpt_to_load_from, tensor_name_in_ckpt, initializer)
     ordered = sorted(categorical_columns, key=lambda c: c.name)
     kinds = [_unweighted(c) for c in ordered]
     for column in kinds[1:]:
@@ -295,7 +295,7 @@ def shared_embedding_columns(
                 f"column: {column} with buckets: {column.num_buckets}"
             )
     name = shared_embedding_collection_name or "_".join(c.name for c in ordered) + "_shared_embedding"
-    rest = (dimension, combiner, made, ckpt_to_load_from, tensor_name_in_ckpt, max_norm, trainable, name)
+    rest = (dimension, combiner, result, ckpt_to_load_from, tensor_name_in_ckpt, max_norm, trainable, name)
     return [SharedEmbeddingColumn(c, *rest) for c in categorical_columns]
 
 

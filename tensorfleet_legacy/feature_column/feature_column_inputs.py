@@ -1,4 +1,4 @@
-"""What a model makes of feature columns: an input tensor, a linear model, a parsing specification."""
+"""Model inputs from feature columns: an input tensor, a linear model, a parsing specification."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def dense_only(feature_columns: Any) -> list:
 def joined(
     features: dict, columns: list, weight_collections: Any, trainable: bool, to_vars: Any, to_tensors: Any
 ) -> Tensor:
-    """What columns make of features, side by side; with variables in the current scope."""
+    """The tensors of the columns side by side; with variables in the current scope."""
     collections, batch, parts = all_collections(weight_collections), Features(features), []
     for column in columns:
         with find("variable_scope")(None, default_name=column.var_scope_name):
@@ -185,7 +185,7 @@ def _weighted_sum(column: Any, batch: Features, units: int, combiner: str, optio
 
 
 def make_parse_example_spec(feature_columns: Any) -> dict:
-    """What `tf.parse_example` needs to read all features that the columns use."""
+    """The `tf.parse_example` specification of all features that the columns use."""
     spec: dict = {}
     for column in feature_columns:
         if not isinstance(column, FeatureColumn):

@@ -19,7 +19,7 @@ from tensorfleet_legacy.feature_column.feature_column_v2_cache import Features, 
 
 
 def transform_features(features: dict, feature_columns: Any) -> dict:
-    """What each column makes of a batch of features, by column."""
+    """The tensor of each column for a batch of features, by column."""
     return _transformed(Features(features), features, feature_columns)
 
 
@@ -30,12 +30,12 @@ def transform_features_v2(features: dict, feature_columns: Any, state_manager: A
 
 
 def _transformed(batch: Features, features: dict, feature_columns: Any) -> dict:
-    found = {}
+    result = {}
     with name_scope(None, default_name="transform_features", values=list(features.values())):
         for column in checked(feature_columns):
             with name_scope(None, default_name=column.name):
-                found[column] = batch.get(column)
-    return found
+                result[column] = batch.get(column)
+    return result
 
 
 class _Layer:
@@ -54,7 +54,7 @@ class _Layer:
     non_trainable_weights = readonly("_template.non_trainable_variables", "Those that are not trained.")
 
     def __call__(self, features: dict) -> Tensor:
-        """What the columns make of features."""
+        """The tensor of the columns for a batch of features."""
         return self._template(features)
 
 

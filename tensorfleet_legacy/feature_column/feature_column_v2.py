@@ -1,4 +1,4 @@
-"""What feature columns are: where their values come from, and what they give a model.
+"""Kinds of feature columns: where their values come from, and what they give a model.
 
 A dense column gives a tensor (`dense`), a categorical one sparse ids with optional weights (`ids_and_weights`).
 Columns are values: equal when made with the same arguments, and usable as keys.

@@ -30,9 +30,9 @@ class Features:
         """The same features and what was made of them, with variables from `state_manager`."""
         if state_manager is self.state_manager:
             return self
-        made = type(self)({})
-        made._raw, made._made, made.state_manager = self._raw, self._made, state_manager
-        return made
+        result = type(self)({})
+        result._raw, result._made, result.state_manager = self._raw, self._made, state_manager
+        return result
 
     def get(self, key: Any) -> Any:
         """The tensor of a feature, or what a column makes of its features."""
@@ -43,10 +43,10 @@ class Features:
     def _transformed(self, column: Any) -> Any:
         if not hasattr(column, "transform"):
             raise TypeError(f'"key" must be either a "str" or {self._KEYS}. Provided type: {type(column)}.')
-        found = column.transform(self)
-        if found is None:
+        result = column.transform(self)
+        if result is None:
             raise ValueError(f"Column {column.name} is not supported.")
-        return found
+        return result
 
     def _raw_feature(self, key: str) -> Any:
         if key not in self._raw:

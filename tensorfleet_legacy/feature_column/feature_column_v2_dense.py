@@ -124,8 +124,8 @@ class EmbeddingColumn(DenseColumn, SequenceDenseColumn):
 
     def sequence(self, features: Features, collections: Any = None, trainable: bool = True) -> Steps:
         _need(self, "embedding_column", sequence=True)
-        found = self._looked_up(features, collections, trainable)
-        return Steps(found, _lengths(self, features))
+        result = self._looked_up(features, collections, trainable)
+        return Steps(result, _lengths(self, features))
 
     def _looked_up(self, features: Features, collections: Any, trainable: bool) -> Tensor:
         ids, weights = self.categorical_column.ids_and_weights(features)
@@ -153,7 +153,7 @@ class EmbeddingColumn(DenseColumn, SequenceDenseColumn):
         )
 
     def _weights(self, collections: Any, trainable: bool) -> Any:
-        made = find("get_variable")(
+        result = find("get_variable")(
             "embedding_weights",
             (self.categorical_column.num_buckets, self.dimension),
             dtypes.float32,
@@ -161,9 +161,9 @@ class EmbeddingColumn(DenseColumn, SequenceDenseColumn):
             trainable=self.trainable and trainable,
         )
         others = [c for c in collections or () if c != GraphKeys.GLOBAL_VARIABLES]
-        for part in made if hasattr(made, "_get_variable_list") else [made]:
+        for part in result if hasattr(result, "_get_variable_list") else [result]:
             find("add_to_collections")(others, part)
-        return made
+        return result
 
 
 @dataclass(frozen=True)
@@ -194,6 +194,6 @@ class SharedEmbeddingColumn(EmbeddingColumn):
                 )
             return shared[0]
         with name_scope(None):
-            made = super()._weights(collections, trainable)
-        find("add_to_collection")(self.shared_embedding_collection_name, made)
-        return made
+            result = super()._weights(collections, trainable)
+        find("add_to_collection")(self.shared_embedding_collection_name, result)
+        return result

@@ -1,4 +1,4 @@
-"""What a model asks of feature columns, ours and those of users.
+"""The interface of feature columns, ours and those of users.
 
 Columns here answer `transform`, `dense` and `ids_and_weights`. TensorFlow asked them by other names, at first with an
 underscore (`_get_dense_tensor(builder)`), then with an object that holds the variables
@@ -24,7 +24,7 @@ def _defines(column: Any, name: str, base: type) -> bool:
 
 
 class FeatureColumn:
-    """What all columns have."""
+    """The base of all columns."""
 
     _is_v2_column = True
 
@@ -35,13 +35,13 @@ class FeatureColumn:
 
     @property
     def parse_example_spec(self) -> dict:
-        """What `tf.parse_example` needs to know to read the column's features."""
+        """The `tf.parse_example` specification of the column's features."""
         if _defines(self, "_parse_example_spec", FeatureColumn):
             return self._parse_example_spec
         raise TypeError(f"{type(self).__name__} reads no features.")
 
     def transform(self, features: Features) -> Any:
-        """What the column makes of its features, before a model uses it."""
+        """The column's transformed features, before a model uses them."""
         if _defines(self, "_transform_feature", FeatureColumn):
             return self._transform_feature(features)
         if _defines(self, "transform_feature", FeatureColumn):

@@ -1,4 +1,4 @@
-"""What holds the variables of feature columns that are asked for them by name."""
+"""Storage of the variables of feature columns, by name."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tensorfleet.base.naming import find
 
 
 class StateManager:
-    """What columns ask to make their variables, and for them afterwards."""
+    """Creates the variables of columns and finds them again."""
 
     def create_variable(
         self,

@@ -140,14 +140,14 @@ _KERAS = "initializers losses metrics optimizers"
 
 
 def _changed() -> dict[str, str]:
-    found, module = {name: f"keras.{name}" for name in _KERAS.split()}, ""
+    result, module = {name: f"keras.{name}" for name in _KERAS.split()}, ""
     for word in _CHANGED.split():
         if word.endswith(":"):
             module = word[:-1]
         else:
             name, _, inner = word.partition("=")
-            found[name] = f"python.{module}.{inner or name.rpartition('.')[2] + '_v2'}"
-    return found
+            result[name] = f"python.{module}.{inner or name.rpartition('.')[2] + '_v2'}"
+    return result
 
 
 _INNER = _changed()
@@ -157,14 +157,14 @@ _ONLY = {"": frozenset((_SAME + _LENT).split()), "train": frozenset(_TRAIN.split
 
 
 def _public(name: str) -> Any:
-    """What `tf` has under a name; None where it has nothing."""
+    """The value of a name of `tf`; None if there is none."""
     place, _, last = name.rpartition(".")
     module = sys.modules["tensorfleet" + (f".{place}" if place else "")]
     return getattr(module, last, None)
 
 
 def _find(place: str, last: str) -> Any:
-    """What version 2 has under a name in one of its modules."""
+    """The value of a name in a module of version 2."""
     name = f"{place}.{last}" if place else last
     if name in _INNER:
         return _public(_INNER[name])

@@ -1,4 +1,4 @@
-"""What libraries ask TensorFlow's C library while they build a graph: whether a tensor's value is known already."""
+"""Queries to TensorFlow's C library while a graph is built: whether a tensor's value is known already."""
 
 from __future__ import annotations
 

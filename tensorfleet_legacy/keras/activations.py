@@ -53,8 +53,8 @@ def relu(x: Any, alpha: float = 0.0, max_value: float | None = None, threshold: 
 
 def elu(x: Any, alpha: float = 1.0) -> Tensor:
     """`x` above zero, `alpha * (exp(x) - 1)` below."""
-    made = find("nn.elu")(x)
-    return made if alpha == 1 else find("where")(find("greater")(x, 0), made, alpha * made)
+    output = find("nn.elu")(x)
+    return output if alpha == 1 else find("where")(find("greater")(x, 0), output, alpha * output)
 
 
 _ACTIVATIONS: dict[str, Callable] = {
@@ -126,8 +126,8 @@ def initializer(identifier: Any) -> Any:
     if isinstance(identifier, dict):
         return deserialize_initializer(identifier)
     if isinstance(identifier, str):
-        made = deserialize_initializer(identifier)
-        return made() if identifier.startswith(("he_", "lecun_")) else made
+        result = deserialize_initializer(identifier)
+        return result() if identifier.startswith(("he_", "lecun_")) else result
     if callable(identifier):
         return identifier() if isinstance(identifier, type) else identifier
     raise ValueError(f"Could not interpret initializer identifier: {identifier}")
@@ -158,8 +158,8 @@ def regularizer(identifier: Any) -> Any:
     if isinstance(identifier, dict):
         return deserialize_regularizer(identifier)
     if isinstance(identifier, str):
-        made = deserialize_regularizer(identifier)
-        return made() if made in _REGULARIZERS.values() else made
+        result = deserialize_regularizer(identifier)
+        return result() if result in _REGULARIZERS.values() else result
     if callable(identifier):
         return identifier
     raise ValueError(f"Could not interpret regularizer identifier: {identifier}")

@@ -63,7 +63,7 @@ def learning_phase() -> Any:
 
 
 def decided(training: Any) -> Any:
-    """What a layer was told of training; the learning phase when it was told nothing."""
+    """The `training` argument of a layer; the learning phase if it has none."""
     return learning_phase() if training is None else training
 
 
@@ -98,7 +98,7 @@ def is_calling() -> bool:
 
 
 def training_around() -> Any:
-    """What the call of a layer around this one was told of training; None: nothing."""
+    """The `training` argument of the enclosing layer's call; None if it has none."""
     return getattr(_depth, "training", None)
 
 
@@ -123,17 +123,17 @@ def get_session(op_input_list: Any = ()) -> Any:
 
     Variables that layers made since start in it, unless `manual_variable_initialization` says otherwise.
     """
-    found = find("get_default_session")()
-    if found is None:
-        found = _session[0]
-        if found is None or found.graph is not get_default_graph():
+    result = find("get_default_session")()
+    if result is None:
+        result = _session[0]
+        if result is None or result.graph is not get_default_graph():
             workers = get_default_graph().__dict__.get("_of_workers")
             target, config = ("", None) if workers is None else workers._start_server()
-            found = _session[0] = find("Session")(target, config=config)
+            result = _session[0] = find("Session")(target, config=config)
     if not _manual[0]:
-        with found.graph.as_default():
-            _start(found)
-    return found
+        with result.graph.as_default():
+            _start(result)
+    return result
 
 
 def track(variable: Any) -> None:
@@ -158,8 +158,8 @@ def _start(session: Any) -> None:
 
 def _has_value(variable: Any) -> Any:
     """Whether a variable has a value; with what is in the graph already, as it may be final."""
-    made = getattr(variable, "_is_initialized_op", None)
-    return variable._is_initialized() if made is None else made
+    result = getattr(variable, "_is_initialized_op", None)
+    return variable._is_initialized() if result is None else result
 
 
 def manual_variable_initialization(value: bool) -> None:
@@ -206,9 +206,9 @@ def unique_object_name(
         key: Any = (namespace, name) if namespace or name_uid_map is not None else name
         number = counts.get(key, 0) if zero_based else counts.get(key, 0) + 1
         counts[key] = number + 1 if zero_based else number
-        found = name if zero_based and number == 0 else f"{name}_{number}"
-        if found not in (avoid_names or ()):
-            return found
+        result = name if zero_based and number == 0 else f"{name}_{number}"
+        if result not in (avoid_names or ()):
+            return result
 
 
 def is_placeholder(x: Any) -> bool:
@@ -271,11 +271,11 @@ def dot(x: Any, y: Any) -> Tensor:
 
 def variable(value: Any, dtype: Any = None, name: str | None = None, constraint: Any = None) -> Any:
     """A variable with this first value."""
-    made = find("Variable")(
+    result = find("Variable")(
         value, dtype=dtype or floatx(), name=name, constraint=constraint, use_resource=True
     )
-    track(made)
-    return made
+    track(result)
+    return result
 
 
 def placeholder(

@@ -157,7 +157,7 @@ def map_fn(fn: Callable, elems: Any, name: str | None = None, dtype: Any = None)
 
 
 def _behind(output: Tensor, kind: str) -> Tensor | None:
-    """What a softmax or a sigmoid was taken of: its cross entropy is exact where the probabilities are not."""
+    """The logits of a softmax or sigmoid: their cross entropy is exact where that of the probabilities is not."""
     return output.op.inputs[0] if output.op.type == kind else None
 
 

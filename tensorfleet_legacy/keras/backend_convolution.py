@@ -21,10 +21,10 @@ def backend() -> str:
 
 
 def _first(data_format: str | None) -> bool:
-    found = data_format or state.image_data_format()
-    if found not in ("channels_first", "channels_last"):
-        raise ValueError(f"Unknown data_format: {found}")
-    return found == "channels_first"
+    layout = data_format or state.image_data_format()
+    if layout not in ("channels_first", "channels_last"):
+        raise ValueError(f"Unknown data_format: {layout}")
+    return layout == "channels_first"
 
 
 def _moved(x: Tensor, first: bool) -> Tensor:
@@ -52,10 +52,10 @@ def _convolved(
     x: Any, kernel: Any, strides: Any, padding: str, data_format: Any, rate: Any, rank: int
 ) -> Tensor:
     first = _first(data_format)
-    made = find("nn.convolution")(
+    output = find("nn.convolution")(
         _moved(to_tensor(x), first), kernel, _padding(padding), _many(strides, rank), _many(rate, rank)
     )
-    return _back(made, first)
+    return _back(output, first)
 
 
 def conv1d(
@@ -114,10 +114,10 @@ def conv2d_transpose(
     sizes = list(output_shape)
     sizes = [sizes[0], *sizes[2:], sizes[1]] if first else sizes
     sizes = [find("shape")(moved)[0] if size is None else size for size in sizes]
-    made = find("nn.conv2d_transpose")(
+    output = find("nn.conv2d_transpose")(
         moved, kernel, find("stack")(sizes), [1, *_many(strides, 2), 1], _padding(padding)
     )
-    return _back(made, first)
+    return _back(output, first)
 
 
 def depthwise_conv2d(
@@ -150,10 +150,10 @@ def separable_conv2d(
     first = _first(data_format)
     steps, rate = (1, *_many(strides, 2), 1), _many(dilation_rate, 2)
     moved = _moved(to_tensor(x), first)
-    made = find("nn.separable_conv2d")(
+    output = find("nn.separable_conv2d")(
         moved, depthwise_kernel, pointwise_kernel, steps, _padding(padding), rate=rate
     )
-    return _back(made, first)
+    return _back(output, first)
 
 
 def _pooled(x: Any, size: Any, strides: Any, padding: str, data_format: Any, mode: str) -> Tensor:
@@ -337,7 +337,7 @@ def random_binomial(shape: Any, p: float = 0.0, dtype: Any = None, seed: int | N
 
 
 def foldl(fn: Callable, elems: Any, initializer: Any = None, name: str | None = None) -> Any:
-    """What a function makes of the elements one after the other, from the first."""
+    """The result of a function of the elements one after the other, from the first."""
     return find("foldl")(fn, elems, initializer=initializer, name=name)
 
 

@@ -42,17 +42,17 @@ class Function:
         fed = dict(zip(self.inputs, nest.flatten(inputs), strict=True))
         fed = {key: value for key, value in fed.items() if value is not None}
         fed.update(self._computed(fed))
-        made, found, _ = state.get_session().run(
+        output, result, _ = state.get_session().run(
             (self.outputs, self.fetches, self.updates_op),
             {**fed, **(self.feed_dict or {})},
             options=self.run_options,
             run_metadata=self.run_metadata,
         )
-        for fetch, value in zip(self.fetches, found, strict=True):
+        for fetch, value in zip(self.fetches, result, strict=True):
             if fetch in self.fetch_callbacks:
                 self.fetch_callbacks[fetch](value)
         is_many = isinstance(self._given_as, (list, tuple))
-        return nest.pack_sequence_as(self._given_as, made) if is_many else made[0]
+        return nest.pack_sequence_as(self._given_as, output) if is_many else output[0]
 
     def _computed(self, fed: dict[Any, Any]) -> dict[Any, Any]:
         """The values of tensors that were given in place of arrays: those of one run, as they may belong together."""

@@ -70,14 +70,14 @@ class _Run:
         steps = flat[0].shape.as_list()[0]
         if not steps:
             raise ValueError("Unrolling requires a fixed number of timesteps.")
-        made: list = []
+        results: list = []
         for i in range(steps):
             now = nest.pack_sequence_as(inputs, [t[i] for t in flat])
             counts = None if mask is None else mask[i]
-            output, states = self._once(now, counts, made[-1] if made else None, states)
-            made.append(output)
-        outputs = nest.map_structure(lambda *parts: find("stack")(parts), *made)
-        return made[-1], outputs, states
+            output, states = self._once(now, counts, results[-1] if results else None, states)
+            results.append(output)
+        outputs = nest.map_structure(lambda *parts: find("stack")(parts), *results)
+        return results[-1], outputs, states
 
     def looped(self, inputs: Any, mask: Any, states: tuple) -> tuple:
         """A loop of as many steps as the sequences have."""
@@ -99,11 +99,11 @@ class _Run:
             output, after = self._once(now, counts, before, states)
             for a, b in zip(nest.flatten(after), nest.flatten(states), strict=True):
                 a.set_shape(b.shape)
-            made = nest.flatten(output)
-            for t, kind in zip(made, kinds, strict=True):
+            result = nest.flatten(output)
+            for t, kind in zip(result, kinds, strict=True):
                 t.set_shape(kind.shape)
-            arrays = tuple(a.write(time, t) for a, t in zip(arrays, made, strict=True))
-            return time + 1, arrays, tuple(made) if last else (), after
+            arrays = tuple(a.write(time, t) for a, t in zip(arrays, result, strict=True))
+            return time + 1, arrays, tuple(result) if last else (), after
 
         start = (find("constant")(0, name="time"), written, held, states)
         _, arrays, _, states = while_loop(
@@ -122,9 +122,9 @@ def _unstacked(tensor: Tensor, steps: Any) -> TensorArray:
 
 
 def _read(array: TensorArray, time: Tensor, whole: Tensor) -> Tensor:
-    made = array.read(time)
-    made.set_shape(whole.shape[1:])
-    return made
+    result = array.read(time)
+    result.set_shape(whole.shape[1:])
+    return result
 
 
 def _chosen(counts: Tensor, new: Tensor, old: Tensor) -> Tensor:
@@ -133,6 +133,6 @@ def _chosen(counts: Tensor, new: Tensor, old: Tensor) -> Tensor:
     for _ in range(len(new.shape.as_list()) - len(mask.shape.as_list())):
         mask = find("expand_dims")(mask, -1)
     shape = find("shape")(new)
-    made = find("where")(find("broadcast_to")(mask, shape), new, old)
-    made.set_shape(new.shape)
-    return made
+    result = find("where")(find("broadcast_to")(mask, shape), new, old)
+    result.set_shape(new.shape)
+    return result

@@ -104,8 +104,8 @@ def concatenate(tensors: list, axis: int = -1) -> Tensor:
 
 def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = "int32") -> Tensor:
     """Numbers at equal distances."""
-    made = find("range")(start, limit=stop, delta=step) if stop is not None else find("range")(start)
-    return made if dtype == "int32" else find("cast")(made, dtype)
+    result = find("range")(start, limit=stop, delta=step) if stop is not None else find("range")(start)
+    return result if dtype == "int32" else find("cast")(result, dtype)
 
 
 def bias_add(x: Any, bias: Any, data_format: str | None = None) -> Tensor:

@@ -89,10 +89,10 @@ class EarlyStopping(Callback):
 
     def get_monitor_value(self, logs: dict) -> Any:
         """The value it looks at."""
-        found = logs.get(self.monitor)
-        if found is None:
+        result = logs.get(self.monitor)
+        if result is None:
             _missing("Early stopping", self.monitor, logs)
-        return found
+        return result
 
 
 class LearningRateScheduler(Callback):

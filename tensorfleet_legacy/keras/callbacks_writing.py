@@ -51,8 +51,8 @@ class ModelCheckpoint(Callback):
 
     def on_train_begin(self, logs: Any = None) -> None:
         """Loads the last checkpoint, when that was asked for."""
-        found = self.filepath if os.path.exists(self.filepath) else None
-        if self.load_weights_on_restart and (found or os.path.exists(f"{self.filepath}.index")):
+        result = self.filepath if os.path.exists(self.filepath) else None
+        if self.load_weights_on_restart and (result or os.path.exists(f"{self.filepath}.index")):
             self.model.load_weights(self.filepath)
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
@@ -185,14 +185,14 @@ class TensorBoard(Callback):
         graph = state.get_session().graph
         if self.histogram_freq and self.merged is None:
             with graph.as_default():
-                made = []
+                results = []
                 for layer in model.layers:
                     for weight in layer.weights:
                         name = weight.name.replace(":", "_")
-                        made.append(find("summary.histogram")(name, weight))
+                        results.append(find("summary.histogram")(name, weight))
                         if self.write_images:
-                            made.append(find("summary.image")(name, _picture(weight)))
-                self.merged = find("summary.merge")(made) if made else None
+                            results.append(find("summary.image")(name, _picture(weight)))
+                self.merged = find("summary.merge")(results) if results else None
         self.writer = find("summary.FileWriter")(self.log_dir, graph if self.write_graph else None)
 
     def _write(self, values: dict, step: int) -> None:

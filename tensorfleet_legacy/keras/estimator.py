@@ -73,29 +73,29 @@ def _model_fn(original: Any, weights: list, optimizer: Callable, custom_objects:
         ]
         options = {**original._options, "target_tensors": targets}
         model.compile(optimizer(), **options)
-        made = model._made()
-        metrics = dict(zip(made.names[1:], made.metrics_tensors, strict=True))
+        result = model._made()
+        metrics = dict(zip(result.names[1:], result.metrics_tensors, strict=True))
         if not training:
-            for metric in made.metrics:
+            for metric in result.metrics:
                 for variable in metric.variables:
                     get_default_graph().add_to_collection(GraphKeys.LOCAL_VARIABLES, variable)
             return spec(
                 mode,
                 predictions=predictions,
-                loss=made.total_loss,
+                loss=result.total_loss,
                 eval_metric_ops={
                     name: (metric.result(), value)
-                    for metric, (name, value) in zip(made.metrics, metrics.items(), strict=True)
+                    for metric, (name, value) in zip(result.metrics, metrics.items(), strict=True)
                 },
             )
         step = find("train.get_or_create_global_step")()
-        with control_dependencies([made.train_fetches[-1]]):  # a step whose input ended does not count
+        with control_dependencies([result.train_fetches[-1]]):  # a step whose input ended does not count
             counted = find("assign_add")(step, 1).op
         start = _starting(model, weights)
         return spec(
             mode,
             predictions=predictions,
-            loss=made.total_loss,
+            loss=result.total_loss,
             train_op=counted,
             scaffold=Scaffold(init_fn=lambda scaffold, session: start(session)),
         )

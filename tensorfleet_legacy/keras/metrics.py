@@ -191,8 +191,8 @@ class MeanIoU(Metric):
         weights = None
         if sample_weight is not None:
             weights = find("reshape")(weighted(to_tensor(y_pred), sample_weight)[1], [-1])
-        made = find("math.confusion_matrix")(*flat, self.num_classes, weights=weights, dtype=self._dtype)
-        return self.total_cm.assign_add(made, read_value=False)
+        result = find("math.confusion_matrix")(*flat, self.num_classes, weights=weights, dtype=self._dtype)
+        return self.total_cm.assign_add(result, read_value=False)
 
     def result(self) -> Any:
         """The mean so far, over the classes seen."""
@@ -214,8 +214,8 @@ def _known() -> dict[str, Any]:
     short |= {"mape": "mean_absolute_percentage_error", "msle": "mean_squared_logarithmic_error"}
     short |= {"kld": "kullback_leibler_divergence"}
     short |= {k.upper(): v for k, v in short.items()}
-    found = {**vars(penalties), **vars(counting), **globals()}
-    return {**found, **{k: found[v] for k, v in short.items()}}
+    by_name = {**vars(penalties), **vars(counting), **globals()}
+    return {**by_name, **{k: by_name[v] for k, v in short.items()}}
 
 
 def serialize(metric: Any) -> Any:

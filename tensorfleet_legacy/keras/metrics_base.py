@@ -72,7 +72,7 @@ class Metric:
         dims = shape.as_list() if hasattr(shape, "as_list") else list(shape)
         # A worker's own: what other workers see of the data is theirs.
         with name_scope(self.name), find("device")(None), _counting():
-            made = find("Variable")(
+            result = find("Variable")(
                 lambda: first(dims, dtype=kind),
                 trainable=False,
                 collections=[],
@@ -82,11 +82,11 @@ class Metric:
                 synchronization=synchronization,
                 aggregation=aggregation,
             )
-        if hasattr(made, "_copies"):
-            made._summed_for_replicas = True
-        state.track(made)
-        self._weights.append(made)
-        return made
+        if hasattr(result, "_copies"):
+            result._summed_for_replicas = True
+        state.track(result)
+        self._weights.append(result)
+        return result
 
     @property
     def weights(self) -> list:
@@ -114,8 +114,8 @@ class Metric:
         if type(self).reset_states is not Metric.reset_states:
             return None
         if self._reset is None or self._reset[0] != len(self._weights):
-            made = [v.assign(find("zeros")(v.shape, v.dtype), read_value=False) for v in self._weights]
-            self._reset = (len(self._weights), group(*made))
+            items = [v.assign(find("zeros")(v.shape, v.dtype), read_value=False) for v in self._weights]
+            self._reset = (len(self._weights), group(*items))
         return self._reset[1]
 
     def reset_states(self) -> None:
@@ -130,9 +130,9 @@ class Metric:
         with name_scope(self.name):
             update = self.update_state(*args, **kwargs)
             with control_dependencies([] if update is None else [update]):
-                made = find("identity")(self.result())
-        made._metric_obj = self
-        return made
+                result = find("identity")(self.result())
+        result._metric_obj = self
+        return result
 
     def get_config(self) -> dict[str, Any]:
         """The arguments to make the same metric again."""
@@ -151,15 +151,15 @@ def _as_operation(update: Callable) -> Callable:
     def updated(self: Metric, *args: Any, **kwargs: Any) -> Any:
         graph: Any = get_default_graph()
         before = len(graph._ops)
-        made = update(self, *args, **kwargs)
-        if made is None:
+        result = update(self, *args, **kwargs)
+        if result is None:
             writes = [op for op in graph._ops[before:] if op.spec is not None and op.spec.updates]
-            made = group(*writes) if writes else None
-        elif not isinstance(made, Operation):
-            made = made.op
-        if made is not None:
-            self._updates.append(made)
-        return made
+            result = group(*writes) if writes else None
+        elif not isinstance(result, Operation):
+            result = result.op
+        if result is not None:
+            self._updates.append(result)
+        return result
 
     return updated
 

@@ -357,10 +357,10 @@ def deserialize(config: dict[str, Any], custom_objects: dict[str, Any] | None = 
     from tensorfleet_legacy.keras.utils.generic_utils import custom
 
     name = config["class_name"]
-    found = custom(name, custom_objects) or _CLASSES.get(str(name).lower())
-    if found is None:
+    result = custom(name, custom_objects) or _CLASSES.get(str(name).lower())
+    if result is None:
         raise ValueError(f"Unknown optimizer: {name}")
-    return found.from_config(config["config"])
+    return result.from_config(config["config"])
 
 
 def get(identifier: Any) -> Any:

@@ -61,8 +61,8 @@ class LinearModel(Model):
     def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
         """The sum over inputs."""
         given = nest.flatten(inputs)
-        made = [layer(x) for layer, x in zip(self.dense_layers, given, strict=True)]
-        total = made[0] if len(made) == 1 else find("add_n")(made)
+        items = [layer(x) for layer, x in zip(self.dense_layers, given, strict=True)]
+        total = items[0] if len(items) == 1 else find("add_n")(items)
         total = total if self.bias is None else find("nn.bias_add")(total, self.bias)
         return self.activation(total)
 
@@ -86,11 +86,11 @@ class WideDeepModel(Model):
         self.activation = getting.activation(activation)
 
     def call(self, inputs: Any) -> Any:  # type: ignore[override]
-        """What both make, added."""
+        """The sum of both models' results."""
         several = isinstance(inputs, (tuple, list)) and len(inputs) == 2
         wide, deep = inputs if several else (inputs, inputs)
-        made = nest.map_structure(lambda a, b: a + b, self.linear_model(wide), self.dnn_model(deep))
-        return nest.map_structure(self.activation, made)
+        result = nest.map_structure(lambda a, b: a + b, self.linear_model(wide), self.dnn_model(deep))
+        return nest.map_structure(self.activation, result)
 
     def get_config(self) -> dict[str, Any]:
         from tensorfleet_legacy.keras.saving.model_config import serialize_layer

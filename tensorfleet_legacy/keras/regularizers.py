@@ -137,12 +137,12 @@ class RadialConstraint(Constraint):
         value = find("convert_to_tensor")(w)[height // 2, width // 2]
         value = find("reshape")(value, [1, 1, *dims[2:]])
         paddings = [[1, 1], [1, 1], [0, 0], [0, 0]]
-        made = value if not even else find("tile")(value, [2, 2, 1, 1])
+        result = value if not even else find("tile")(value, [2, 2, 1, 1])
         for i in range(1, start if even else start + 1):
             edge = find("convert_to_tensor")(w)[start + i, width // 2]
-            ring = find("pad")(find("zeros_like")(made), paddings, constant_values=1)
-            made = find("pad")(made, paddings) + ring * edge
-        return made
+            ring = find("pad")(find("zeros_like")(result), paddings, constant_values=1)
+            result = find("pad")(result, paddings) + ring * edge
+        return result
 
 
 def _norms(w: Any, axis: Any) -> Tensor:

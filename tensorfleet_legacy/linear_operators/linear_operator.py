@@ -87,7 +87,7 @@ class LinearOperator(Derivable):
 
     @property
     def trainable_variables(self) -> tuple:
-        """Those of its variables that optimizers train."""
+        """The trainable ones of its variables."""
         return tuple(v for v in self.variables if v.trainable)
 
     name = readonly("_name", "The name that its operations are scoped by.")
@@ -461,8 +461,8 @@ def composed(left: LinearOperator, right: LinearOperator) -> LinearOperator:
         return left
     if isinstance(left, LinearOperatorZeros) or isinstance(right, LinearOperatorZeros):
         return zeros_for(left, right)
-    found = left._compose(right)
-    return found if found is not None else LinearOperatorComposition([left, right])
+    result = left._compose(right)
+    return result if result is not None else LinearOperatorComposition([left, right])
 
 
 algebra.ADJOINTS.register(LinearOperator)(lambda operator: operator._adjoint())
@@ -474,7 +474,7 @@ algebra.SOLUTIONS.register(LinearOperator, LinearOperator)(
 
 
 def hints_of_product(left: LinearOperator, right: LinearOperator, commute: bool = False) -> dict[str, Any]:
-    """What the promises of two operators say of their product; self-adjoint only when they `commute`."""
+    """The promises of a product of two operators; self-adjoint only if they `commute`."""
     both = left.is_non_singular and right.is_non_singular
     hints: dict[str, Any] = {"is_non_singular": True if both else None, "is_square": True}
     if commute:

@@ -24,7 +24,7 @@ from tensorfleet_legacy.linear_operators.linear_operator_full_matrix import (
 
 
 class Hints(NamedTuple):
-    """What is promised of a sum; None: what follows from its terms."""
+    """The properties promised of a sum; None: those that follow from its terms."""
 
     is_non_singular: bool | None = None
     is_positive_definite: bool | None = None

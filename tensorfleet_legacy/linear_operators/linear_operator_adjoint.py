@@ -14,13 +14,13 @@ from tensorfleet_legacy.linear_operators.linear_operator import LinearOperator
 
 def _shared(operator: LinearOperator, given: dict[str, Any], what: str) -> dict[str, Any]:
     """The promises of an operator, which those that are given may not contradict."""
-    found = {}
+    result = {}
     for hint, value in given.items():
         known = operator.is_square if hint == "is_square" else getattr(operator, hint)
         if value is not None and known is not None and value != known:
             raise ValueError(f"The operator and its {what} must both be {hint} or neither.")
-        found[hint] = known if value is None else value
-    return found
+        result[hint] = known if value is None else value
+    return result
 
 
 class LinearOperatorAdjoint(LinearOperator):

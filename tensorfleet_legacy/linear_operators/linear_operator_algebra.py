@@ -1,4 +1,4 @@
-"""Which function gives the adjoint, the factor, the inverse, the product or the solution, by the kinds of the operators."""
+"""Functions for the adjoint, the factor, the inverse, the product or the solution, by the kinds of the operators."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Rules:
         return self.functions[tuple(ancestor for _, ancestor in nearest)]
 
     def apply(self, *operators: Any, name: str | None = None) -> Any:
-        """What the function for these operators gives."""
+        """The result of the function for these operators."""
         kinds = tuple(type(operator) for operator in operators)
         function = self.find(*kinds)
         if function is None:

@@ -27,7 +27,7 @@ def _as_complex(x: Tensor) -> Tensor:
 
 
 class _Circulant(LinearOperator):
-    """What circulant operators with one, two or three levels of blocks share."""
+    """The base of circulant operators with one, two or three levels of blocks."""
 
     _depth = 1
 
@@ -101,8 +101,8 @@ class _Circulant(LinearOperator):
         wide = apply("ExpandDims", factors, -1 - self._depth)
         blocks = self._ifft(self._fft(blocks) * tools.as_type(wide, blocks.dtype))
         after = tools.shape_of(blocks)[: -self._depth]
-        found = matrix_transpose(apply("Reshape", blocks, tools.joined(after, shape[-1:])))
-        return tools.as_type(found, self.dtype)
+        result = matrix_transpose(apply("Reshape", blocks, tools.joined(after, shape[-1:])))
+        return tools.as_type(result, self.dtype)
 
     def _matmul(self, x: Tensor, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
         spectrum = self._complex_spectrum()

@@ -19,13 +19,13 @@ from tensorfleet_legacy.linear_operators.linear_operator import LinearOperator
 
 def checked_operators(operators: Any) -> list[LinearOperator]:
     """A list of operators of one type that is not empty."""
-    found = list(operators)
-    if not found:
+    result = list(operators)
+    if not result:
         raise ValueError(f"Expected a non-empty list of operators. Found: {operators}")
-    if any(o.dtype != found[0].dtype for o in found):
-        listed = ", ".join(f"({o.name}, {o.dtype.name})" for o in found)
+    if any(o.dtype != result[0].dtype for o in result):
+        listed = ", ".join(f"({o.name}, {o.dtype.name})" for o in result)
         raise TypeError(f"Expected all operators to have the same dtype.  Found {listed}")
-    return found
+    return result
 
 
 def all_promise(
@@ -246,9 +246,9 @@ class LinearOperatorKronecker(LinearOperator):
 
 def _outer(a: Tensor, b: Tensor) -> Tensor:
     """All products of the last axes of two tensors, as one axis."""
-    found = tools.column(a) * apply("ExpandDims", b, -2)
-    shape = tools.shape_of(found)
-    return apply("Reshape", found, tools.joined(shape[:-2], to_tensor(np.array([-1], np.int32))))
+    result = tools.column(a) * apply("ExpandDims", b, -2)
+    shape = tools.shape_of(result)
+    return apply("Reshape", result, tools.joined(shape[:-2], to_tensor(np.array([-1], np.int32))))
 
 
 def _swap(rank: Tensor) -> Tensor:

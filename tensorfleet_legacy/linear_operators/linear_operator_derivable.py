@@ -1,4 +1,4 @@
-"""What kinds of linear operators that libraries derive use of the base."""
+"""Methods of the base class for linear operators that libraries derive."""
 
 from __future__ import annotations
 

@@ -80,8 +80,8 @@ class LinearOperatorDiag(LinearOperator):
 
     def _add_to_tensor(self, x: Tensor) -> Tensor:
         matrix, diagonal = tools.same_batch(x, tools.column(self._diag))
-        found = apply("MatrixDiagPart", matrix) + tools.without_column(diagonal)
-        return apply("MatrixSetDiag", matrix, found)
+        result = apply("MatrixDiagPart", matrix) + tools.without_column(diagonal)
+        return apply("MatrixSetDiag", matrix, result)
 
     def _eigvals(self) -> Tensor:
         return self._diag
@@ -134,7 +134,7 @@ def _scaled(left: LinearOperator, factors: Tensor, right: LinearOperator) -> Lin
 
 
 class _Multiple(LinearOperator):
-    """What the identity and its multiples share: a size that is a number or a tensor."""
+    """The base of the identity and its multiples: a size that is a number or a tensor."""
 
     _rows: Tensor
     _known_rows: int | None

@@ -233,8 +233,8 @@ class LinearOperatorToeplitz(LinearOperator):
         padded = apply("ConcatV2", [rows, apply("ZerosLike", rows)], -1)
         spectrum = apply("ExpandDims", apply_any("FFT", tools.as_type(ring, kind)), -2)
         size = tools.shape_of(rows)[-1]
-        found = apply_any("IFFT", apply_any("FFT", padded) * spectrum)[..., :size]
-        return matrix_transpose(tools.as_type(found, self.dtype))
+        result = apply_any("IFFT", apply_any("FFT", padded) * spectrum)[..., :size]
+        return matrix_transpose(tools.as_type(result, self.dtype))
 
     def _to_dense(self) -> Tensor:
         col, row = self._both()

@@ -92,8 +92,8 @@ class LinearOperatorLowRankUpdate(LinearOperator):
     )
 
     def _batches(self) -> list[TensorShape]:
-        found = [self._base_operator.batch_shape, self._diag_operator.batch_shape]
-        return [*found, tools.batch_of(self._u), tools.batch_of(self._v)]
+        results = [self._base_operator.batch_shape, self._diag_operator.batch_shape]
+        return [*results, tools.batch_of(self._u), tools.batch_of(self._v)]
 
     def _shape(self) -> TensorShape:
         base = self._base_operator.shape

@@ -1,4 +1,4 @@
-"""What the kinds of operators share: batches brought to one shape, sizes as numbers or as tensors."""
+"""Helpers of all kinds of operators: batches brought to one shape, sizes as numbers or as tensors."""
 
 from __future__ import annotations
 
@@ -93,10 +93,10 @@ def broadcast_batches(shapes: Sequence[TensorShape]) -> TensorShape:
 
 def broadcast_batch_tensors(shapes: Sequence[Tensor]) -> Tensor:
     """The same of shapes that are tensors."""
-    found = shapes[0]
+    result = shapes[0]
     for s in shapes[1:]:
-        found = broadcast_dynamic_shape(found, s)
-    return found
+        result = broadcast_dynamic_shape(result, s)
+    return result
 
 
 def solved(matrix: Tensor, rhs: Tensor, turned: bool = False) -> Tensor:

@@ -267,7 +267,7 @@ def _report(root: GraphNodeProto, options: dict) -> str:
 def profile(
     graph: Any = None, run_meta: Any = None, op_log: Any = None, cmd: str = "scope", options: Any = 0
 ) -> GraphNodeProto:
-    """What the nodes of a graph cost, as a tree by their names ("scope", "graph", "code") or by type ("op").
+    """The costs of a graph's nodes, as a tree by their names ("scope", "graph", "code") or by type ("op").
 
     `options` come from a `ProfileOptionBuilder`; times and bytes need the metadata of a traced run.
     """

@@ -17,10 +17,10 @@ _MIN_BUSY_SHARE = 0.5  # the share of a step in which an accelerator should be b
 
 
 def advice_of(graph: Any, runs: list[Any], options: Any) -> Any:
-    """What each of the checks has to say about some runs."""
+    """The advice of each check about some runs."""
     from tensorfleet.base.protos import AdviceProto
 
-    made: Any = AdviceProto()
+    result: Any = AdviceProto()
     checks = {
         "ExpensiveOperationChecker": _expensive,
         "AcceleratorUtilizationChecker": _idle,
@@ -29,8 +29,8 @@ def advice_of(graph: Any, runs: list[Any], options: Any) -> Any:
     }
     for name in options or ALL_ADVICE:
         if name in checks:
-            made.checkers[name].reports.extend(checks[name](graph, runs))
-    return made
+            result.checkers[name].reports.extend(checks[name](graph, runs))
+    return result
 
 
 def _nodes(runs: list[Any]) -> Any:
@@ -82,9 +82,9 @@ def _formats(graph: Any, runs: list[Any]) -> list[str]:
 
 
 def advise(graph: Any = None, run_meta: Any = None, options: Any = 0) -> Any:
-    """What the checks that `options` names say about a run of a graph; all of them if it names none."""
+    """The advice of the checks that `options` names about a run of a graph; of all checks if it names none."""
     graph = graph or find("get_default_graph")()
-    made = advice_of(graph, [] if run_meta is None else [run_meta], options)
-    for name, checker in made.checkers.items():
+    result = advice_of(graph, [] if run_meta is None else [run_meta], options)
+    for name, checker in result.checkers.items():
         print("\n".join([f"{name}:", *checker.reports]))
-    return made
+    return result

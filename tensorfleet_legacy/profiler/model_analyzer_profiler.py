@@ -34,25 +34,25 @@ class Profiler:
         return profile(self._graph, runs, self._op_log, cmd, options)
 
     def profile_python(self, options: dict) -> GraphNodeProto:
-        """What the lines of the program cost."""
+        """The costs of the program's lines."""
         return self._profiled("code", options)
 
     def profile_operations(self, options: dict) -> GraphNodeProto:
-        """What the types of operations cost."""
+        """The costs of the types of operations."""
         return self._profiled("op", options)
 
     def profile_name_scope(self, options: dict) -> GraphNodeProto:
-        """What the scopes of names cost."""
+        """The costs of the name scopes."""
         return self._profiled("scope", options)
 
     def profile_graph(self, options: dict) -> GraphNodeProto:
-        """What the operations cost."""
+        """The costs of the operations."""
         return self._profiled("graph", options)
 
     def advise(self, options: Any) -> Any:
-        """What the checks that `options` names say about the steps."""
+        """The advice of the checks that `options` names about the steps."""
         return advice_of(self._graph, list(self._runs.values()), options)
 
     def serialize_to_string(self) -> bytes:
-        """What is known of the operations, as an `OpLogProto`."""
+        """The known properties of the operations, as an `OpLogProto`."""
         return op_log_of(self._graph, self._op_log).SerializeToString()

@@ -1,4 +1,4 @@
-"""What a profile shows: options, built step by step."""
+"""Options of a profile, built step by step."""
 
 from __future__ import annotations
 

@@ -12,10 +12,10 @@ _TRAINABLE = "_trainable_variables"
 
 
 def op_log_of(graph: Any, op_log: Any = None, add_trace: bool = True) -> Any:
-    """What is known of a graph's operations, added to what a program knows itself."""
+    """The known properties of a graph's operations, added to the program's own."""
     from tensorfleet.base.protos import OpLogProto
 
-    made: Any = OpLogProto()
+    result: Any = OpLogProto()
     entries = {entry.name: entry for entry in op_log.log_entries} if op_log is not None else {}
     numbers: dict[str, int] = {"none": 0}
     for op in graph.get_operations():
@@ -36,10 +36,10 @@ def op_log_of(graph: Any, op_log: Any = None, add_trace: bool = True) -> Any:
     with graph.as_default():
         for variable in find("trainable_variables")():
             _entry(entries, variable.op.name).types.append(_TRAINABLE)
-    made.log_entries.extend(entries.values())
+    result.log_entries.extend(entries.values())
     for text, number in numbers.items():
-        made.id_to_string[number] = text
-    return made
+        result.id_to_string[number] = text
+    return result
 
 
 def _entry(entries: dict[str, Any], name: str) -> Any:
@@ -58,6 +58,6 @@ def write_op_log(
     graph: Any, log_dir: str, op_log: Any = None, run_meta: Any = None, add_trace: bool = True
 ) -> None:
     """Writes what is known of a graph's operations to `tfprof_log` in a folder."""
-    made = op_log_of(graph or find("get_default_graph")(), op_log, add_trace)
+    result = op_log_of(graph or find("get_default_graph")(), op_log, add_trace)
     with find("gfile.Open")(os.path.join(log_dir, "tfprof_log"), "wb") as log:
-        log.write(made.SerializeToString())
+        log.write(result.SerializeToString())

@@ -37,7 +37,7 @@ class AttentionWrapperState(
 def compute_attention(
     attention_mechanism: Any, cell_output: Tensor, attention_state: Any, attention_layer: Any
 ) -> tuple[Tensor, Tensor, Any]:
-    """What a mechanism looks at in its memory, its alignments, and what it remembers."""
+    """A mechanism's context vector, its alignments, and its state."""
     alignments, kept = attention_mechanism(cell_output, attention_state)
     product = find("matmul")(apply("ExpandDims", alignments, 1), attention_mechanism.values)
     context = apply("Squeeze", product, squeeze_dims=[1])
@@ -177,11 +177,11 @@ class AttentionWrapper(RNNCell):
         stores = state.alignment_history if self._is_multi else (state.alignment_history,)
         for i, mechanism in enumerate(self._attention_mechanisms):
             layer = self._attention_layers[i] if self._attention_layers else None
-            attention, found, kept = self._attention_fn(mechanism, output, before[i], layer)
+            attention, result, kept = self._attention_fn(mechanism, output, before[i], layer)
             attentions.append(attention)
-            alignments.append(found)
+            alignments.append(result)
             remembered.append(kept)
-            history.append(stores[i].write(state.time, found) if self._alignment_history else ())
+            history.append(stores[i].write(state.time, result) if self._alignment_history else ())
         whole = find("concat")(attentions, 1)
         new = AttentionWrapperState(
             cell_state=cell_state,

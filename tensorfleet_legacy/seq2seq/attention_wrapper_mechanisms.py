@@ -1,4 +1,4 @@
-"""What attention scores a memory with: additive and multiplicative mechanisms, and those that only move forward."""
+"""Attention mechanisms: additive and multiplicative ones, and monotonic ones."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def hardmax(logits: Any, name: str | None = None) -> Tensor:
 
 
 class AttentionMechanism:
-    """What scores a memory against a query; `mechanism(query, state)` gives (alignments, state)."""
+    """Scores a memory against a query; `mechanism(query, state)` gives (alignments, state)."""
 
     @property
     def alignments_size(self) -> Any:
@@ -151,7 +151,7 @@ class BaseAttentionMechanism(AttentionMechanism):
         return find("zeros")(apply("Pack", [as_int(batch_size), as_int(self._alignments_size)]), dtype)
 
     def initial_state(self, batch_size: Any, dtype: Any) -> Tensor:
-        """What the mechanism remembers before the first step."""
+        """The state of the mechanism before the first step."""
         return self.initial_alignments(batch_size, dtype)
 
 

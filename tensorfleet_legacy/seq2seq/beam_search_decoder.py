@@ -35,7 +35,7 @@ class BeamSearchDecoderState(
 class BeamSearchDecoderOutput(
     namedtuple("BeamSearchDecoderOutput", ("scores", "predicted_ids", "parent_ids"))
 ):
-    """What one step of a beam search gives."""
+    """The output of one step of a beam search."""
 
 
 class FinalBeamSearchDecoderOutput(
@@ -54,10 +54,10 @@ def tile_batch(t: Any, multiplier: int, name: str | None = None) -> Any:
         repeats = np.array([1, multiplier] + [1] * (x.shape.rank - 1), np.int32)
         whole = apply("Tile", apply("ExpandDims", x, 1), repeats)
         outer = apply("Reshape", shape_of(x)[0] * np.int32(multiplier), [1])
-        made = apply("Reshape", whole, apply("ConcatV2", [outer, shape_of(x)[1:]], 0))
+        result = apply("Reshape", whole, apply("ConcatV2", [outer, shape_of(x)[1:]], 0))
         rows = x.shape.as_list()[0]
-        made.set_shape([None if rows is None else rows * multiplier, *x.shape.as_list()[1:]])
-        return made
+        result.set_shape([None if rows is None else rows * multiplier, *x.shape.as_list()[1:]])
+        return result
 
     with name_scope(name, "tile_batch", [*nest.flatten(t)]):
         return nest.map_structure(tiled, t)
@@ -156,18 +156,18 @@ class BeamSearchDecoder(Decoder):
         if isinstance(x, TensorArray) or x.shape.rank == 0:
             return x
         outer = apply("Pack", [self._batch_size, np.int32(self._width)])
-        made = apply("Reshape", x, apply("ConcatV2", [outer, shape_of(x)[1:]], 0))
-        made.set_shape([None, self._width, *x.shape.as_list()[1:]])
-        return made
+        result = apply("Reshape", x, apply("ConcatV2", [outer, shape_of(x)[1:]], 0))
+        result.set_shape([None, self._width, *x.shape.as_list()[1:]])
+        return result
 
     def _merge(self, x: Any) -> Any:
         """[batch, beams, ...] as [batch * beams, ...]."""
         if isinstance(x, TensorArray) or x.shape.rank == 0:
             return x
         outer = apply("Reshape", self._batch_size * np.int32(self._width), [1])
-        made = apply("Reshape", x, apply("ConcatV2", [outer, shape_of(x)[2:]], 0))
-        made.set_shape([None, *x.shape.as_list()[2:]])
-        return made
+        result = apply("Reshape", x, apply("ConcatV2", [outer, shape_of(x)[2:]], 0))
+        result.set_shape([None, *x.shape.as_list()[2:]])
+        return result
 
     def initialize(self, name: str | None = None) -> tuple:
         kind = nest.flatten(self._initial_state)[0].dtype.base_dtype
@@ -197,13 +197,13 @@ class BeamSearchDecoder(Decoder):
                 outputs = self._output_layer(outputs)
             logits = self._split(outputs)
             cell_state = nest.map_structure(self._split, cell_state)
-            made, new_state = self._search(logits, cell_state, state)
+            result, new_state = self._search(logits, cell_state, state)
             following = cond(
                 find("reduce_all")(new_state.finished),
                 lambda: self._start_inputs,
-                lambda: self._embed(made.predicted_ids),
+                lambda: self._embed(result.predicted_ids),
             )
-        return made, new_state, following, new_state.finished
+        return result, new_state, following, new_state.finished
 
     def _search(self, logits: Tensor, cell_state: Any, state: Any) -> tuple:
         """The best continuations of all beams together."""
@@ -235,9 +235,9 @@ class BeamSearchDecoder(Decoder):
     def _chosen(self, state: Any, parents: Tensor) -> Any:
         if isinstance(state, TensorArray) or state.shape.rank < 2:
             return state
-        made = find("batch_gather")(state, parents)
-        made.set_shape(state.shape)
-        return made
+        result = find("batch_gather")(state, parents)
+        result.set_shape(state.shape)
+        return result
 
     def _masked(self, log_probs: Tensor, finished: Tensor, vocabulary: int) -> Tensor:
         """A beam that has finished goes on with the end token, at no cost."""

@@ -24,7 +24,7 @@ from tensorfleet.ops.state.tensor_array import TensorArray
 
 
 class Decoder:
-    """What `dynamic_decode` runs.
+    """The interface of decoders for `dynamic_decode`.
 
     A decoder of your own has the properties `batch_size`, `output_size` and `output_dtype`, `initialize()`,
     which gives (finished, inputs, state), and `step(time, inputs, state)`, which gives (outputs, state,
@@ -37,7 +37,7 @@ class Decoder:
         return False
 
     def initialize(self, name: str | None = None) -> tuple:
-        """What there is before the first step."""
+        """The state before the first step."""
         raise TypeError(f"{type(self).__name__} does not define initialize().")
 
     def step(self, time: Tensor, inputs: Any, state: Any, name: str | None = None) -> tuple:
@@ -45,12 +45,12 @@ class Decoder:
         raise TypeError(f"{type(self).__name__} does not define step().")
 
     def finalize(self, outputs: Any, final_state: Any, sequence_lengths: Tensor) -> tuple:
-        """What becomes of the outputs of all steps in the end."""
+        """Post-processes the outputs of all steps."""
         return outputs, final_state
 
 
 class BasicDecoderOutput(namedtuple("BasicDecoderOutput", ("rnn_output", "sample_id"))):
-    """What a `BasicDecoder` gives in each step."""
+    """The output of one step of a `BasicDecoder`."""
 
 
 class BasicDecoder(Decoder):
@@ -204,7 +204,7 @@ class _Loop:
     def step(
         self, time: Tensor, outputs: Any, state: Any, inputs: Any, finished: Tensor, lengths: Tensor
     ) -> tuple:
-        made, new_state, new_inputs, now_finished = self.decoder.step(time, inputs, state)
+        result, new_state, new_inputs, now_finished = self.decoder.step(time, inputs, state)
         if not self.decoder.tracks_own_finished:
             now_finished = apply("LogicalOr", now_finished, finished)
         if self.limit is not None:
@@ -212,11 +212,11 @@ class _Loop:
         steps = apply("Fill", shape_of(lengths), time + np.int32(1))
         lengths = apply("Select", finished, lengths, steps)
         nest.assert_same_structure(state, new_state)
-        nest.assert_same_structure(self.nothing, made)
+        nest.assert_same_structure(self.nothing, result)
         if self.impute:
-            made = _held(finished, self.nothing, made)
+            result = _held(finished, self.nothing, result)
             new_state = _held(finished, state, new_state)
-        outputs = nest.map_structure(lambda store, value: store.write(time, value), outputs, made)
+        outputs = nest.map_structure(lambda store, value: store.write(time, value), outputs, result)
         return time + np.int32(1), outputs, new_state, new_inputs, now_finished, lengths
 
     def finish(self, results: tuple, time_major: bool) -> tuple:

@@ -1,4 +1,4 @@
-"""What chooses the inputs of a decoder: the truth, the decoder's own choice, or a mixture of both."""
+"""Sources of a decoder's inputs: the truth, the decoder's own choice, or a mixture of both."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tensorfleet.ops.state.tensor_array import TensorArray
 
 
 class Helper:
-    """What a `BasicDecoder` asks for its first inputs, for samples of its outputs and for the next inputs."""
+    """Gives a `BasicDecoder` its first inputs, samples of its outputs, and the next inputs."""
 
     @property
     def batch_size(self) -> Any:

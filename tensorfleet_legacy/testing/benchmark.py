@@ -36,9 +36,9 @@ def _run_benchmarks(regex: str) -> None:
         ]
         full = f"{kind.__module__}.{kind.__name__}"
         chosen = [name for name in methods if regex == "all" or re.search(regex, f"{full}.{name}")]
-        made = kind() if chosen else None
+        result = kind() if chosen else None
         for name in chosen:
-            getattr(made, name)()
+            getattr(result, name)()
 
 
 def benchmarks_main(true_main: Callable[[], Any], argv: list[str] | None = None) -> None:
@@ -78,8 +78,8 @@ class Benchmark:
         metrics: Any = None,
     ) -> None:
         """Keeps one result, and logs it."""
-        found = dict(iters=iters, cpu_time=cpu_time, wall_time=wall_time, throughput=throughput)
-        entry = {"name": name or type(self).__name__, **found, "extras": extras or {}, "metrics": metrics}
+        result = dict(iters=iters, cpu_time=cpu_time, wall_time=wall_time, throughput=throughput)
+        entry = {"name": name or type(self).__name__, **result, "extras": extras or {}, "metrics": metrics}
         self.reported.append(entry)
         logging.get_logger().info("Benchmark [%s]: %s", entry["name"], entry)
 

@@ -80,10 +80,10 @@ def assert_bijective_and_finite(
         there,
         back,
     ]
-    found = (sess or get_default_session()).run(asked)
-    for array in (x, y, *found):
+    result = (sess or get_default_session()).run(asked)
+    for array in (x, y, *result):
         assert_finite(array)
-    x_again, y_again, shrunk_there, stretched_x, shrunk_y, stretched_back = found[:6]
+    x_again, y_again, shrunk_there, stretched_x, shrunk_y, stretched_back = result[:6]
     pairs = ((x_again, x), (y_again, y), (-shrunk_there, stretched_x), (-shrunk_y, stretched_back))
     for actual, expected in pairs:
         np.testing.assert_allclose(actual, expected, atol=atol, rtol=rtol)

@@ -74,13 +74,13 @@ def combine(**kwargs: Any) -> list[OrderedDict]:
 
 def times(*combined: list) -> list[OrderedDict]:
     """Each choice of one with each of the others; no argument may be in two of them."""
-    found: list[OrderedDict] = [OrderedDict()]
+    result: list[OrderedDict] = [OrderedDict()]
     for more in combined:
-        for first, second in itertools.product(found[:1], more[:1]):
+        for first, second in itertools.product(result[:1], more[:1]):
             if both := first.keys() & second.keys():
                 raise ValueError(f"Keys need to not overlap: {sorted(both)}")
-        found = [OrderedDict(sorted({**a, **b}.items())) for a, b in itertools.product(found, more)]
-    return found
+        result = [OrderedDict(sorted({**a, **b}.items())) for a, b in itertools.product(result, more)]
+    return result
 
 
 def _runs_here(chosen: dict[str, Any]) -> bool:
@@ -123,9 +123,9 @@ def generate(combinations: list, test_combinations: Any = ()) -> Callable:
 
 def _each_of(case: type, decorate: Callable) -> type:
     """A class of tests with each of its tests decorated."""
-    made = {n: decorate(f) for n, f in vars(case).items() if n.startswith("test") and callable(f)}
+    by_name = {n: decorate(f) for n, f in vars(case).items() if n.startswith("test") and callable(f)}
     bases = (case, parameterized.TestCase)
-    return types.new_class(case.__name__, bases, {}, lambda body: body.update(_apart(made, case)))
+    return types.new_class(case.__name__, bases, {}, lambda body: body.update(_apart(by_name, case)))
 
 
 def _apart(made: dict[str, Any], case: type) -> dict[str, Any]:
@@ -141,20 +141,20 @@ def default_test_combinations() -> list[OrderedDict]:
 
 
 def graph_only_combinations() -> list[OrderedDict]:
-    """Those of them that are about graphs."""
+    """The combinations in graph mode."""
     return combine(tf_api_version=[1, 2], mode=["graph"])
 
 
 def eager_only_combinations() -> list[OrderedDict]:
-    """Those of them that are about running at once."""
+    """The combinations in eager mode."""
     return combine(tf_api_version=[1, 2], mode=["eager"])
 
 
 def v1_only_combinations() -> list[OrderedDict]:
-    """Those of them that are about version 1."""
+    """The combinations of version 1."""
     return combine(tf_api_version=[1], mode=["eager", "graph"])
 
 
 def v2_only_combinations() -> list[OrderedDict]:
-    """Those of them that are about version 2."""
+    """The combinations of version 2."""
     return combine(tf_api_version=[2], mode=["eager", "graph"])

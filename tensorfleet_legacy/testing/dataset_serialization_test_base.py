@@ -1,4 +1,4 @@
-"""What TensorFlow's tests of saved iterators are built on: runs through a dataset with and without a break are equal."""
+"""The base of TensorFlow's tests of saved iterators: runs with and without a break are equal."""
 
 from __future__ import annotations
 
@@ -105,8 +105,8 @@ class DatasetSerializationTestBase(TestCase):
                 self._initialize(init, sess)
                 self._restore(saver, sess)
                 self._initialize(init, sess)
-                found = self._elements(sess, remove_variants(get_next), num_outputs, verify_exhausted)
-        self.match(expected, found)
+                result = self._elements(sess, remove_variants(get_next), num_outputs, verify_exhausted)
+        self.match(expected, result)
 
     def verify_error_on_save(
         self,
@@ -197,11 +197,11 @@ class DatasetSerializationTestBase(TestCase):
         return np.linspace(0, num_outputs, num_samples, dtype=int).tolist()
 
     def _elements(self, sess: Any, get_next: Any, count: int, to_the_end: bool) -> list:
-        found = [sess.run(get_next) for _ in range(count)]
+        result = [sess.run(get_next) for _ in range(count)]
         if to_the_end:
             with self.assertRaises(errors.OutOfRangeError):
                 sess.run(get_next)
-        return found
+        return result
 
     def _build_graph(self, ds_fn: Callable[[], Any], sparse_tensors: bool = False) -> tuple[Any, Any, Any]:
         iterator = ds_fn().make_initializable_iterator()
@@ -210,8 +210,8 @@ class DatasetSerializationTestBase(TestCase):
         get_next = iterator.get_next()
         if sparse_tensors:
             get_next = SparseTensor(*get_next)
-        for made in [iterator.initializer, *nest.flatten(get_next, expand_composites=True)]:
-            find("add_to_collection")(_KEPT, made)
+        for item in [iterator.initializer, *nest.flatten(get_next, expand_composites=True)]:
+            find("add_to_collection")(_KEPT, item)
         return iterator.initializer, get_next, find("train.Saver")(allow_empty=True)
 
     def _get_iterator_ops_from_collection(

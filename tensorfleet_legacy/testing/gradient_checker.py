@@ -94,29 +94,29 @@ def _graph_jacobians(
 ) -> list[np.ndarray]:
     with y.graph.as_default():
         seed = placeholder(y.dtype.base_dtype, y_shape)
-        made = gradients(y, xs, seed)
+        grads = gradients(y, xs, seed)
     direction = np.zeros(y_shape, y.dtype.base_dtype.as_numpy_dtype)
     row = _reals(direction)
-    found = [np.zeros((_reals(v).size, row.size), _reals(v).dtype) for v in starts]
-    known = [i for i, g in enumerate(made) if g is not None]
+    result = [np.zeros((_reals(v).size, row.size), _reals(v).dtype) for v in starts]
+    known = [i for i, g in enumerate(grads) if g is not None]
     for column in range(row.size):
         row[column] = 1
         for i, value in zip(
-            known, session.run([made[i] for i in known], {**feed, seed: direction}), strict=True
+            known, session.run([grads[i] for i in known], {**feed, seed: direction}), strict=True
         ):
-            dense = _dense(value, starts[i].shape) if isinstance(made[i], IndexedSlices) else value
-            found[i][:, column] = _reals(np.ascontiguousarray(dense))
+            dense = _dense(value, starts[i].shape) if isinstance(grads[i], IndexedSlices) else value
+            result[i][:, column] = _reals(np.ascontiguousarray(dense))
         row[column] = 0
     if not row.size:
         for i, value in zip(
-            known, session.run([made[i] for i in known], {**feed, seed: direction}), strict=True
+            known, session.run([grads[i] for i in known], {**feed, seed: direction}), strict=True
         ):
             _check_nothing(value, starts[i].shape)
-    return found
+    return result
 
 
 def _check_nothing(value: Any, shape: tuple) -> None:
-    """What the gradient of a result without elements is: as large as the input, and zero."""
+    """The gradient of a result without elements: zeros in the shape of the input."""
     if not isinstance(value, np.ndarray):
         return
     if value.shape != shape:
@@ -135,12 +135,12 @@ def _numeric_jacobian(
     session: Any, x: Tensor, start: np.ndarray, y: Tensor, y_shape: Any, delta: float, feed: dict
 ) -> np.ndarray:
     size = _reals(np.zeros(y_shape, y.dtype.base_dtype.as_numpy_dtype)).size
-    found = np.zeros((_reals(start).size, size), _reals(start).dtype)
-    for row in range(found.shape[0]):
+    result = np.zeros((_reals(start).size, size), _reals(start).dtype)
+    for row in range(result.shape[0]):
         ends = []
         for step in (delta, -delta):
             moved = start.copy()
             _reals(moved)[row] += step
             ends.append(_reals(np.ascontiguousarray(session.run(y, {**feed, x: moved}))))
-        found[row, :] = (ends[0] - ends[1]) / (2 * delta)
-    return found
+        result[row, :] = (ends[0] - ends[1]) / (2 * delta)
+    return result

@@ -1,4 +1,4 @@
-"""What TensorFlow's tests of Keras share: models by their kinds, and a test that any layer passes."""
+"""Helpers of TensorFlow's tests of Keras: models by their kinds, and a test that any layer passes."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def run_all_keras_modes(
         @functools.wraps(test)
         def run(self: Any, *args: Any, **kwargs: Any) -> None:
             if always_skip_v1:
-                self.skipTest("The test is of what runs without a graph.")
+                self.skipTest("The test needs eager execution, which TensorFleet does not have.")
             with find("Graph")().as_default():
                 test(self, *args, **kwargs)
 

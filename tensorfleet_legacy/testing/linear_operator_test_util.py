@@ -95,7 +95,7 @@ class LinearOperatorDerivedClassTest(TestCase):
         raise TypeError("make_rhs is not defined.")
 
     def make_x(self, operator: Any, adjoint: bool, with_batch: bool = True) -> Tensor:
-        """What the operator is applied to."""
+        """The arguments that the operator is applied to."""
         rows = _sizes_of(operator, adjoint)
         columns = 1 if operator.tensor_rank is None or operator.tensor_rank % 2 else 2
         if not with_batch:
@@ -110,19 +110,19 @@ class LinearOperatorDerivedClassTest(TestCase):
         return self.assertRaisesOpError(msg)
 
     def check_tape_safe(self, operator: Any, skip_options: Any = None) -> None:
-        """What an operator computes has gradients with respect to its variables."""
+        """Results of an operator have gradients with respect to its variables."""
         if not operator.variables:
             raise AssertionError("`operator.variables` was empty")
         x = find("cast")(find("ones")(operator.H.shape_tensor()[:-1]), operator.dtype)
-        made = [operator.to_dense(), operator.adjoint().to_dense(), operator.matvec(x)]
+        results = [operator.to_dense(), operator.adjoint().to_dense(), operator.matvec(x)]
         if operator.is_square:
             options = {"determinant", "log_abs_determinant", "diag_part", "trace"} - set(skip_options or ())
-            made += [getattr(operator, option)() for option in sorted(options)]
+            results += [getattr(operator, option)() for option in sorted(options)]
             if operator.is_non_singular is not False:
-                made += [operator.inverse().to_dense(), operator.solvevec(x)]
+                results += [operator.inverse().to_dense(), operator.solvevec(x)]
                 if operator.is_self_adjoint and operator.is_positive_definite:
-                    made.append(operator.cholesky().to_dense())
-        for tensor in made:
+                    results.append(operator.cholesky().to_dense())
+        for tensor in results:
             for gradient in find("gradients")(tensor, list(operator.variables)):
                 self.assertIsNotNone(gradient)
 
@@ -154,7 +154,7 @@ class NonSquareLinearOperatorDerivedClassTest(LinearOperatorDerivedClassTest):
 
     @staticmethod
     def skip_these_tests() -> list[str]:
-        """What only square operators have."""
+        """Tests of square operators."""
         return ["cholesky", "inverse", "solve", "solve_with_broadcast", "det", "log_abs_det"]
 
     @staticmethod
@@ -301,13 +301,13 @@ def random_tril_matrix(
     """Lower triangular matrices; well conditioned ones have a diagonal between 1 and the root of 2."""
     kind = dtypes.as_dtype(dtype)
     with name_scope("random_tril_matrix"):
-        made = random_normal(shape, dtype=kind)
+        result = random_normal(shape, dtype=kind)
         if remove_upper:
-            made = find("matrix_band_part")(made, -1, 0)
+            result = find("matrix_band_part")(result, -1, 0)
         if force_well_conditioned:
             most = to_tensor(np.sqrt(2.0), kind.real_dtype)
-            made = find("matrix_set_diag")(made, random_sign_uniform(shape[:-1], 1.0, most, kind))
-        return made
+            result = find("matrix_set_diag")(result, random_sign_uniform(shape[:-1], 1.0, most, kind))
+        return result
 
 
 def random_positive_definite_matrix(shape: Any, dtype: Any, force_well_conditioned: bool = False) -> Tensor:

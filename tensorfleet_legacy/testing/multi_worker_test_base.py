@@ -111,10 +111,10 @@ class MultiWorkerTestBase(TestCase):
     test_session.__test__ = False  # type: ignore[attr-defined]
 
     def _create_config(self, config: Any) -> Any:
-        made = find("ConfigProto")(allow_soft_placement=True)
+        result = find("ConfigProto")(allow_soft_placement=True)
         if config is not None:
-            made.CopyFrom(config)
-        return made
+            result.CopyFrom(config)
+        return result
 
     def _run_client(self, client_fn: Callable, *args: Any, **kwargs: Any) -> None:
         with self._coord.stop_on_exception():
@@ -190,7 +190,7 @@ class IndependentWorkerTestBase(TestCase):
         super().tearDown()
 
     def _make_mock_run_std_server(self) -> Callable:
-        """What starts a worker's server and then waits, the first time, until all workers of `_barrier` have theirs."""
+        """Starts a worker's server and waits, the first time, until all workers of `_barrier` have theirs."""
 
         def run(*args: Any, **kwargs: Any) -> Any:
             with skip_if_grpc_server_cant_be_started(self):
@@ -212,8 +212,8 @@ class IndependentWorkerTestBase(TestCase):
         self, task_fn: Callable, cluster_spec: Any, task_type: Any, task_id: Any, *args: Any, **kwargs: Any
     ) -> threading.Thread:
         """Starts `task_fn(...)` as one task of a cluster."""
-        told = kwargs.pop("tf_config", None) or _tf_config(cluster_spec, task_type, task_id)
-        thread = threading.Thread(target=self._task_thread, args=(task_fn, told, *args), kwargs=kwargs)
+        config = kwargs.pop("tf_config", None) or _tf_config(cluster_spec, task_type, task_id)
+        thread = threading.Thread(target=self._task_thread, args=(task_fn, config, *args), kwargs=kwargs)
         thread.start()
         return thread
 
@@ -242,12 +242,12 @@ class MultiWorkerMultiProcessTest(TestCase):
         """Runs a command once for every task of a cluster, each with its TF_CONFIG; gives the processes by job."""
 
         def started(job: str, i: int) -> subprocess.Popen:
-            told = json.dumps(_tf_config(cluster_spec, job, i))
+            config = json.dumps(_tf_config(cluster_spec, job, i))
             return subprocess.Popen(
                 cmd_args,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                env={**os.environ, "TF_CONFIG": told},
+                env={**os.environ, "TF_CONFIG": config},
             )
 
         return {job: [started(job, i) for i in range(len(tasks))] for job, tasks in cluster_spec.items()}
@@ -260,8 +260,8 @@ class MultiWorkerMultiProcessTest(TestCase):
 
 
 def _tf_config(cluster: Any, job: Any, index: Any) -> dict:
-    told = {"cluster": cluster}
-    return {**told, "task": {"type": job, "index": index}} if job else told
+    by_name = {"cluster": cluster}
+    return {**by_name, "task": {"type": job, "index": index}} if job else by_name
 
 
 def get_tf_config_task() -> dict:

@@ -109,12 +109,12 @@ publish_module("python.framework.test_util", "test")
 
 
 def _from_combinations(name: str) -> Any:
-    """What the modules of combinations have, by the last part of its name."""
+    """The contents of the modules of combinations, by the last part of the name."""
     short = name.rpartition(".")[2]
     for module in ("combinations", "strategy_combinations"):
-        found = importlib.import_module(f"tensorfleet_legacy.testing.{module}")
-        if hasattr(found, short):
-            return getattr(found, short)
+        imported = importlib.import_module(f"tensorfleet_legacy.testing.{module}")
+        if hasattr(imported, short):
+            return getattr(imported, short)
     raise AttributeError(name)
 
 

@@ -22,10 +22,10 @@ class PForTestCase(TestCase):
 
     def run_and_assert_equal(self, targets1: Any, targets2: Any) -> None:
         """Both have the same values, in one run."""
-        found = self._run_targets(targets1, targets2)
-        half = len(found) // 2
-        self.assertEqual(half * 2, len(found))
-        for one, other in zip(found[:half], found[half:], strict=True):
+        result = self._run_targets(targets1, targets2)
+        half = len(result) // 2
+        self.assertEqual(half * 2, len(result))
+        for one, other in zip(result[:half], result[half:], strict=True):
             self.assertAllClose(one, other, rtol=1e-4, atol=1e-5)
 
     def _test_loop_fn(

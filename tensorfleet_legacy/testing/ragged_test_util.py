@@ -67,6 +67,6 @@ class RaggedTensorTestCase(TestCase):
         return RaggedTensor.from_value_rowids(values, rows, count)
 
     def _fed(self, tensor: Any, feed_dict: dict, sess: Any) -> Tensor:
-        made = placeholder_with_default(tensor, None)
-        feed_dict[made] = sess.run(tensor)
-        return made
+        result = placeholder_with_default(tensor, None)
+        feed_dict[result] = sess.run(tensor)
+        return result

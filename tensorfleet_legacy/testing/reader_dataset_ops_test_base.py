@@ -1,4 +1,4 @@
-"""What TensorFlow's tests of datasets that read files are built on: small files, and what is expected of them."""
+"""The base of TensorFlow's tests of datasets that read files: small files, and the expected results."""
 
 from __future__ import annotations
 
@@ -219,8 +219,8 @@ class MakeBatchedFeaturesDatasetTestBase(_Records):
         return self._record(f, r, "fake-label")
 
     def _run_actual_batch(self, outputs: Any, label_key_provided: bool = False) -> list:
-        found = self.evaluate(outputs())
-        features, label = found if label_key_provided else (found, found["label"])
+        result = self.evaluate(outputs())
+        features, label = result if label_key_provided else (result, result["label"])
         return [features["file"], *features["keywords"], features["record"], label]
 
     def _next_actual_batch(self, label_key_provided: bool = False) -> list:
@@ -257,6 +257,6 @@ class MakeBatchedFeaturesDatasetTestBase(_Records):
         for expected in self._next_expected_batch(
             self._indices(file_index), batch_size, num_epochs, interleave_cycle_length
         ):
-            found = self._next_actual_batch(label_key_provided)
-            for want, value in zip(expected, found, strict=True):
+            result = self._next_actual_batch(label_key_provided)
+            for want, value in zip(expected, result, strict=True):
                 self.assertAllEqual(want, value)

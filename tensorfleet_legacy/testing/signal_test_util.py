@@ -1,4 +1,4 @@
-"""What tests of signals fold: `tensorflow.python.kernel_tests.signal.test_util`."""
+"""Constant folding for tests of signals: `tensorflow.python.kernel_tests.signal.test_util`."""
 
 from __future__ import annotations
 

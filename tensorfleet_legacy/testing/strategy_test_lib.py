@@ -20,7 +20,7 @@ from tensorfleet_legacy.testing.test_util import TestCase
 
 
 class _TestException(Exception):
-    """What functions of these tests raise on purpose."""
+    """The error that functions of these tests raise on purpose."""
 
 
 def _fail(_: Any = None) -> None:
@@ -38,10 +38,10 @@ def _called(then: Callable) -> Callable[[Any], Any]:
 
 
 class DistributionTestBase(TestCase):
-    """What any strategy does."""
+    """Tests of any strategy."""
 
     def _test_minimize_loss_eager(self, d: Any) -> None:
-        self.skipTest("Eager execution is not there.")
+        self.skipTest("The test needs eager execution, which TensorFleet does not have.")
 
     def _test_minimize_loss_graph(
         self, d: Any, soft_placement: bool = False, learning_rate: float = 0.2
@@ -87,7 +87,7 @@ class DistributionTestBase(TestCase):
         self.assertCountEqual(seen, range(len(d.extended.worker_devices)))
 
     def _test_call_and_merge_exceptions(self, dist: Any) -> None:
-        """What a function raises in a replica, or above the replicas, comes out of the call."""
+        """An error of a function in a replica, or above the replicas, comes out of the call."""
         deeper = _merged(_called(_merged(_fail)))
         with dist.scope():
             for function in (_fail, _merged(_fail), _merged(_called(_fail)), deeper):
@@ -195,7 +195,7 @@ class DistributionTestBase(TestCase):
 
 
 class _Together(TestCase):
-    """What replicas add up among each other."""
+    """Tests of sums over replicas."""
 
     _count: int
 
@@ -256,7 +256,7 @@ class _Together(TestCase):
 
 
 class OneDeviceDistributionTestBase(_Together):
-    """What a strategy with one replica does."""
+    """Tests of a strategy with one replica."""
 
     _count = 1
 
@@ -302,7 +302,7 @@ class OneDeviceDistributionTestBase(_Together):
 
 
 class TwoDeviceDistributionTestBase(_Together):
-    """What a strategy with two replicas does."""
+    """Tests of a strategy with two replicas."""
 
     _count = 2
 

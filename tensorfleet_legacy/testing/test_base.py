@@ -1,4 +1,4 @@
-"""What TensorFlow's tests of datasets and of Keras are built on: their test case, and samples of classes."""
+"""Bases of TensorFlow's tests of datasets and of Keras: their test case, and samples of classes."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ class DatasetTestBase(TestCase):
         )
 
     def structuredElement(self, structure: Any, shape: Any = None, dtype: Any = dtypes.int64) -> Any:
-        """What such a dataset gives."""
+        """The elements of the dataset."""
         if structure is None:
             return find("zeros")(shape or [], dtype=dtype)
         return nest.map_structure(lambda s: self.structuredElement(None, shape, dtype), structure)

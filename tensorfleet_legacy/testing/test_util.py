@@ -196,7 +196,7 @@ class CheckedThread:
 
 
 class CapturedWrites:
-    """What was written to a stream while it was captured."""
+    """The text that was written to a stream while it was captured."""
 
     def __init__(self, path: str) -> None:
         self._path = path

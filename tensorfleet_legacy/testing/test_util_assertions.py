@@ -1,4 +1,4 @@
-"""What `tf.test.TestCase` can assert about arrays, protos, devices and errors."""
+"""Assertions of `tf.test.TestCase` about arrays, protos, devices and errors."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Assertions(absltest.TestCase):
             return np.asarray(a, dtype=object)
 
     def _GetNdArray(self, a: Any) -> np.ndarray:
-        """What TensorFlow's own tests make an array with."""
+        """Makes an array, for TensorFlow's own tests."""
         return self._array(a)
 
     def _rows(self, a: Any) -> Any:
@@ -233,8 +233,8 @@ class Assertions(absltest.TestCase):
     def assertDTypeEqual(self, target: Any, expected_dtype: Any) -> None:
         """The elements are of a numpy type."""
         dtype = target.dtype if hasattr(target, "dtype") else self._array(target).dtype
-        found = dtype.as_numpy_dtype if isinstance(dtype, dtypes.DType) else dtype
-        self.assertEqual(np.dtype(found), np.dtype(dtypes.as_dtype(expected_dtype).as_numpy_dtype))
+        result = dtype.as_numpy_dtype if isinstance(dtype, dtypes.DType) else dtype
+        self.assertEqual(np.dtype(result), np.dtype(dtypes.as_dtype(expected_dtype).as_numpy_dtype))
 
     def assertShapeEqual(self, np_array: Any, tf_tensor: Any, msg: str | None = None) -> None:
         """An array and a tensor have the same shape."""

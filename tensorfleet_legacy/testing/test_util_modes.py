@@ -1,4 +1,4 @@
-"""What TensorFlow's own tests import from `tensorflow.python.framework.test_util`, besides the test case.
+"""Names of `tensorflow.python.framework.test_util` that TensorFlow's own tests import, besides the test case.
 
 Most of it says in which modes a test runs. There is one mode here, graphs of version 1: what asks for it runs as
 it is, what asks for several runs once, and what asks only for version 2 or for a GPU that is absent is skipped.
@@ -99,11 +99,11 @@ def with_forward_compatibility_horizons(*horizons: Any) -> Callable:
 
 def generate_combinations_with_testcase_name(**kwargs: Any) -> list[dict]:
     """All combinations of arguments, each with the name that a parameterized test gets from them."""
-    made = []
+    result = []
     for combination in combine(**kwargs):
         pairs = (f"_{_letters(name)}_{_letters(value)}" for name, value in combination.items())
-        made.append({**combination, "testcase_name": "_test" + "".join(pairs)})
-    return made
+        result.append({**combination, "testcase_name": "_test" + "".join(pairs)})
+    return result
 
 
 def _letters(value: Any) -> str:
@@ -190,7 +190,7 @@ def force_cpu() -> Iterator[None]:
 
 
 def no(*_: Any, **__: Any) -> bool:
-    """What this build has of CUDA, MKL, XLA's bridge and sanitizers."""
+    """Whether this build has CUDA, MKL, XLA's bridge and sanitizers."""
     return False
 
 

@@ -220,13 +220,13 @@ def dense_to_one_hot(labels_dense: Any, num_classes: int) -> Any:
 
 
 def _find(directory: Path) -> list[Path] | None:
-    found = []
+    result = []
     for name in _FILES:
         here = [p for p in (directory / f"{name}.gz", directory / name) if p.is_file()]
         if not here:
             return None
-        found.append(here[0])
-    return found
+        result.append(here[0])
+    return result
 
 
 def _read(path: Path) -> np.ndarray:

@@ -45,10 +45,10 @@ def ptb_raw_data(data_path: str) -> tuple[list[int], list[int], list[int], int]:
 
 def _pieces(count: int, batch_size: int, num_steps: int) -> int:
     """How many pieces each of the rows of a batch is cut into."""
-    found = (count // batch_size - 1) // num_steps
-    if found <= 0:
+    result = (count // batch_size - 1) // num_steps
+    if result <= 0:
         raise ValueError("epoch_size == 0, decrease batch_size or num_steps")
-    return found
+    return result
 
 
 @export(f"{_PLACE}.ptb_iterator")

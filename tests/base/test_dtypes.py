@@ -9,9 +9,9 @@ from tensorfleet.base.protos import DataType
 
 
 def test_every_number_in_a_message_has_a_type_of_its_own():
-    found = [tf.as_dtype(number) for number in DataType.values() if number]
-    assert [d.as_datatype_enum for d in found] == [number for number in DataType.values() if number]
-    assert len({d.name for d in found}) == len(found)
+    items = [tf.as_dtype(number) for number in DataType.values() if number]
+    assert [d.as_datatype_enum for d in items] == [number for number in DataType.values() if number]
+    assert len({d.name for d in items}) == len(items)
 
 
 @pytest.mark.parametrize("name", ["float8_e5m2", "float4_e2m1fn", "int4", "uint2"])

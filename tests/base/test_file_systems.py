@@ -77,9 +77,9 @@ def test_directories_are_made_listed_walked_and_removed(root):
 def test_paths_that_match_a_pattern_can_be_opened(root):
     for name in ("b.txt", "a.txt", "c.csv"):
         written(f"{root}/{name}", name.encode())
-    found = tf.gfile.Glob(f"{root}/*.txt")
-    assert [content_of(path) for path in found] == [b"a.txt", b"b.txt"]
-    assert all(scheme_of(path) == scheme_of(root).replace("file", "") for path in found)
+    glob = tf.gfile.Glob(f"{root}/*.txt")
+    assert [content_of(path) for path in glob] == [b"a.txt", b"b.txt"]
+    assert all(scheme_of(path) == scheme_of(root).replace("file", "") for path in glob)
 
 
 def test_files_are_copied_and_renamed_and_never_over_another_unasked(root):
@@ -194,19 +194,19 @@ def test_estimators_train_export_and_go_on_there(root):
         return tf.data.Dataset.from_tensors(({"x": [1.0]}, [1.0])).repeat()
 
     for steps in (2, 4):
-        made = tf.estimator.Estimator(model, f"{root}/run")
-        made.train(data, max_steps=steps)
-        assert made.get_variable_value("global_step") == steps
+        estimator = tf.estimator.Estimator(model, f"{root}/run")
+        estimator.train(data, max_steps=steps)
+        assert estimator.get_variable_value("global_step") == steps
     receiver = tf.estimator.export.build_raw_serving_input_receiver_fn({"x": tf.placeholder(tf.float32, [1])})
-    folder = made.export_saved_model(f"{root}/export", receiver)
+    folder = estimator.export_saved_model(f"{root}/export", receiver)
     assert tf.saved_model.maybe_saved_model_directory(folder)
 
 
 def test_files_are_read_and_written_by_operations(root, session):
     session.run(tf.write_file(f"{root}/new/file", b"content"))
     assert session.run(tf.read_file(f"{root}/new/file")) == b"content"
-    found = session.run(tf.matching_files(f"{root}/new/*"))
-    assert names(path.decode() for path in found) == ["file"]
+    result = session.run(tf.matching_files(f"{root}/new/*"))
+    assert names(path.decode() for path in result) == ["file"]
 
 
 def test_vocabularies_are_read_by_tables(root, session):

@@ -113,9 +113,9 @@ def test_looking_around(here):
     assert [top for top, _, _ in gfile.Walk(here)] == [here, here + "/d", here + "/d/e"]
     assert [top for top, _, _ in gfile.Walk(here, in_order=False)] == [here + "/d/e", here + "/d", here]
     assert list(gfile.Walk(here + "/none")) == []
-    found = gfile.Stat(here + "/d/f1")
-    assert (found.length, found.is_directory) == (3, False)
-    assert found.mtime_nsec == os.stat(here + "/d/f1").st_mtime_ns
+    stat = gfile.Stat(here + "/d/f1")
+    assert (stat.length, stat.is_directory) == (3, False)
+    assert stat.mtime_nsec == os.stat(here + "/d/f1").st_mtime_ns
     with pytest.raises(tf.errors.NotFoundError, match="Could not find directory"):
         gfile.ListDirectory(here + "/none")
 

@@ -43,12 +43,12 @@ def table() -> dict[str, tuple[str, ...]]:
 @functools.cache
 def offered() -> dict[str, Any]:
     """Every name a user finds under `tf.`, modules included."""
-    found = dict(api.exported())
-    for name in list(found):
+    result = dict(api.exported())
+    for name in list(result):
         *path, _ = name.split(".")
         for i in range(1, len(path) + 1):
-            found.setdefault(".".join(path[:i]), functools.reduce(getattr, path[:i], tf))
-    return found
+            result.setdefault(".".join(path[:i]), functools.reduce(getattr, path[:i], tf))
+    return result
 
 
 def members_of(name: str) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -91,9 +91,9 @@ def test_functions_take_the_same_arguments():
 
 
 def test_classes_have_the_same_methods():
-    found = dict(p for name, cls in classes() for p in problems_of_members(name, cls, members_of(name)))
-    assert {n: p for n, p in found.items() if n not in DIFFERENT} == {}
-    assert [n for n in DIFFERENT if n not in found] == [], "these are as in TensorFlow now"
+    result = dict(p for name, cls in classes() for p in problems_of_members(name, cls, members_of(name)))
+    assert {n: p for n, p in result.items() if n not in DIFFERENT} == {}
+    assert [n for n in DIFFERENT if n not in result] == [], "these are as in TensorFlow now"
 
 
 def test_a_wrong_argument_list_is_noticed():

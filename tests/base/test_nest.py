@@ -31,9 +31,9 @@ def test_packing_keeps_types_and_the_order_of_keys():
     assert list(packed) == ["b", "a"]
     assert type(packed["a"][1][1]) is Pair
     assert nest.pack_sequence_as(0, [7]) == 7
-    made = nest.pack_sequence_as(collections.defaultdict(int, q=1), [4])
-    assert made == {"q": 4}
-    assert made.default_factory is int
+    result = nest.pack_sequence_as(collections.defaultdict(int, q=1), [4])
+    assert result == {"q": 4}
+    assert result.default_factory is int
 
 
 def test_packing_needs_as_many_atoms():

@@ -11,9 +11,9 @@ def test_files_of_both_packages_are_ours():
 
 
 def test_an_operation_names_the_line_that_called_the_annex():
-    made = tf.contrib.layers.fully_connected(tf.ones([2, 3]), 4)
-    assert made.op.source_line.startswith(__file__)
-    assert tf.keras.layers.Dense(2)(made).op.source_line.startswith(__file__)
+    result = tf.contrib.layers.fully_connected(tf.ones([2, 3]), 4)
+    assert result.op.source_line.startswith(__file__)
+    assert tf.keras.layers.Dense(2)(result).op.source_line.startswith(__file__)
 
 
 def test_checkpoints_leave_out_private_attributes_of_the_annexs_objects():

@@ -21,9 +21,9 @@ PARTS = min(COUNT, 10)  # tests, so that several processes share them
 @pytest.fixture(scope="module")
 def servers():
     spec = free_addresses(ps=2, worker=1)
-    made = [tf.train.Server(spec, job, index) for job, index in (("ps", 0), ("ps", 1), ("worker", 0))]
-    yield made
-    for server in made:
+    items = [tf.train.Server(spec, job, index) for job, index in (("ps", 0), ("ps", 1), ("worker", 0))]
+    yield items
+    for server in items:
         server.stop()
 
 
@@ -32,18 +32,18 @@ def differences(seed, servers):
     place = seed % len(TASKS)
     wanted, program = outcome(seed)
     try:
-        found, _ = outcome(seed, servers[place].target, TASKS, TASKS[place])
+        result, _ = outcome(seed, servers[place].target, TASKS, TASKS[place])
     except tf.errors.OpError as e:
         return f"{e} ({', '.join(program.steps)})"
     finally:
         for server in servers:
             tf.Session.reset(server.target)
-    pairs = enumerate(zip(found, wanted, strict=True))
+    pairs = enumerate(zip(result, wanted, strict=True))
     return next((f"value {i}: {a} instead of {b}" for i, (a, b) in pairs if not np.array_equal(a, b)), None)
 
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_a_cluster_gives_the_values_of_one_process(part, servers):
     for seed in range(SEED + part, SEED + COUNT, PARTS):
-        told = differences(seed, servers)
-        assert told is None, f"seed {seed}, session on {TASKS[seed % len(TASKS)]}: {told}"
+        result = differences(seed, servers)
+        assert result is None, f"seed {seed}, session on {TASKS[seed % len(TASKS)]}: {result}"

@@ -59,9 +59,9 @@ class Ledger:
         since = max((i for i, line in enumerate(lines) if line[0] == "i"), default=0)
         tried = {int(line[1]) for line in lines[since:] if line[0] == "t"}
         done = {int(line[1]) for line in lines[since:] if line[0] == "a"}
-        found = {int(i) for i in marks.nonzero()[0]}
-        assert done <= found, "acknowledged, but not there"
-        assert found <= tried, "there, but never tried"
+        result = {int(i) for i in marks.nonzero()[0]}
+        assert done <= result, "acknowledged, but not there"
+        assert result <= tried, "there, but never tried"
         assert marks.max() <= 1, "done twice"
         assert len(done) <= counter <= len(tried)
 
@@ -78,8 +78,8 @@ def until(condition, what, alive=None):
 def resources_of(pid):
     """Descriptors and threads of a process, and its memory in megabytes."""
     with open(f"/proc/{pid}/status") as f:
-        told = dict(line.split(":", 1) for line in f.read().splitlines() if ":" in line)
-    return len(os.listdir(f"/proc/{pid}/fd")), int(told["Threads"]), int(told["VmRSS"].split()[0]) // 1024
+        result = dict(line.split(":", 1) for line in f.read().splitlines() if ":" in line)
+    return len(os.listdir(f"/proc/{pid}/fd")), int(result["Threads"]), int(result["VmRSS"].split()[0]) // 1024
 
 
 def state(cluster, pair):

@@ -20,15 +20,15 @@ SECONDS = 120  # for what takes one on a quiet machine
 
 @pytest.fixture(scope="module")
 def cluster():
-    with ProcessCluster(ps=1, worker=1) as made:
-        yield made
+    with ProcessCluster(ps=1, worker=1) as result:
+        yield result
 
 
 def resources_of(pid):
     """Descriptors and threads of a process."""
     with open(f"/proc/{pid}/status") as f:
-        told = dict(line.split(":", 1) for line in f.read().splitlines() if ":" in line)
-    return len(os.listdir(f"/proc/{pid}/fd")), int(told["Threads"])
+        result = dict(line.split(":", 1) for line in f.read().splitlines() if ":" in line)
+    return len(os.listdir(f"/proc/{pid}/fd")), int(result["Threads"])
 
 
 def memory_of(pid):
@@ -47,7 +47,7 @@ def test_a_hundred_blocked_operations_wake_when_their_queue_or_session_is_closed
         waiting.run(size)
         blocked = [in_background(waiting.run, take) for _ in range(100)]
         until(lambda: len(waiting._engine.running) == 100)
-        time.sleep(0.5)
+        time.sleep(0.5)  # for most of them to reach the queue, which does not tell
         began = time.monotonic()
         if end == "queue":
             with tf.Session(cluster.target("worker", 0), graph=graph) as sess:
@@ -72,7 +72,7 @@ def test_a_thousand_sessions_leave_nothing_behind(cluster):
 
         for _ in range(5):
             one()
-        time.sleep(0.5)
+        time.sleep(0.5)  # for threads of these sessions to end, so that they do not count as there before
         before = [resources_of(pid) for pid in (os.getpid(), *pids)]
         for _ in range(1000):
             one()

@@ -27,8 +27,8 @@ def silent(monkeypatch):
 
 @pytest.fixture
 def cluster(silent):
-    with ProcessCluster(ps=1, worker=1, proxied=[("ps", 0)], seed=SEED) as made:
-        yield made
+    with ProcessCluster(ps=1, worker=1, proxied=[("ps", 0)], seed=SEED) as result:
+        yield result
 
 
 @pytest.fixture
@@ -58,9 +58,9 @@ def until_answered(cluster, fetch, check=lambda found: True):
     while True:
         try:
             with fresh(cluster) as sess:
-                found = sess.run(fetch)
-                if check(found) or time.monotonic() > limit:
-                    return found
+                result = sess.run(fetch)
+                if check(result) or time.monotonic() > limit:
+                    return result
         except LOST:
             if time.monotonic() > limit:
                 raise
@@ -114,8 +114,8 @@ def test_a_partition_is_an_error_in_time_and_heals(cluster, adding, way):
             sess.run(add, {number: 3})
         assert time.monotonic() - began < IN_TIME
     network.heal()
-    found = until_answered(cluster, marks)
-    assert found[:3].tolist() == [1, 1, 1] and found[3] <= 1
+    result = until_answered(cluster, marks)
+    assert result[:3].tolist() == [1, 1, 1] and result[3] <= 1
     with fresh(cluster) as sess:
         sess.run(add, {number: 4})
         assert sess.run(marks)[4] == 1
@@ -149,9 +149,9 @@ def test_connections_reset_at_random_lose_nothing_acknowledged_and_repeat_nothin
         except LOST:
             continue
     cluster.network("ps", 0).heal()
-    found = until_answered(cluster, marks)
+    result = until_answered(cluster, marks)
     assert len(done) >= ROUNDS
-    assert all(found[i] == 1 for i in done if i < 10_000) and found.max() <= 1
+    assert all(result[i] == 1 for i in done if i < 10_000) and result.max() <= 1
 
 
 def test_a_corrupted_connection_ends_in_an_error_and_not_in_silence(cluster, adding):
@@ -195,9 +195,9 @@ def test_under_tls_corruption_never_changes_a_value(adding, silent, tmp_path, mo
                 except tf.errors.OpError as e:
                     print(type(e).__name__, e.message[:80])
                 network.heal()
-        found = until_answered(cluster, marks)
-        assert all(found[i] == 1 for i in done) and found.max() <= 1
-        assert found.sum() <= next(tried)
+        result = until_answered(cluster, marks)
+        assert all(result[i] == 1 for i in done) and result.max() <= 1
+        assert result.sum() <= next(tried)
 
 
 def test_a_slow_network_slows_its_sender(cluster):
@@ -218,13 +218,13 @@ def test_a_slow_network_slows_its_sender(cluster):
 def test_tasks_and_the_session_start_in_any_order(adding, tasks):
     counter, _, number, add, init = adding
     with ProcessCluster(here=[("ps", 0), ("worker", 0)], ps=1, worker=1) as cluster:
-        found = []
+        results = []
 
         def client():
             with tf.Session(cluster.target("worker", 0), graph=init.graph) as sess:
                 sess.run(init)
                 sess.run(add, {number: 1})
-                found.append(sess.run(counter))
+                results.append(sess.run(counter))
 
         thread = threading.Thread(target=client)
         for task in tasks:
@@ -234,7 +234,7 @@ def test_tasks_and_the_session_start_in_any_order(adding, tasks):
                 time.sleep(60 if LONG and task == ("ps", 0) else 0.3)
                 cluster.start(*task, wait=False)
         thread.join(2 * IN_TIME)
-        assert found == [1]
+        assert results == [1]
 
 
 def test_a_task_that_ends_early_is_missed_only_by_those_who_need_it(adding):

@@ -120,8 +120,8 @@ def test_a_traceback_may_begin_behind_what_was_printed():
 
 
 def test_without_a_traceback_the_last_line_is_the_reason():
-    found = reason_in(["a", "usage: no such flag", ""], "train.py")
-    assert found == Reason("usage: no such flag", is_last_line=True)
+    result = reason_in(["a", "usage: no such flag", ""], "train.py")
+    assert result == Reason("usage: no such flag", is_last_line=True)
     assert reason_in([], "train.py") == Reason()
 
 

@@ -260,8 +260,8 @@ def test_switches_are_set_for_the_tasks_they_name(tmp_path):
         "flags.DEFINE_bool('is_chief', True, '')\n"
     )
     assert is_for_clusters(path)
-    told = [task.command[4:] for task in plan(Wishes(str(path), python="python"), CLUSTER, "t")]
-    assert told == [
+    items = [task.command[4:] for task in plan(Wishes(str(path), python="python"), CLUSTER, "t")]
+    assert items == [
         ["--task=0", "--ps", "--nois_chief"],
         ["--task=0", "--is_chief"],
         ["--task=1", "--nois_chief"],
@@ -275,13 +275,13 @@ def test_a_script_whose_parser_refuses_the_flags_is_told_by_the_environment(tmp_
         "flags.DEFINE_string('job_name', os.environ['JOB_NAME'], '')\n"
         "flags.DEFINE_integer('task_index', os.environ['TASK_INDEX'], '')\n"
     )
-    for parse, told in (
+    for parse, item in (
         ("parse_args", ["x"]),
         ("parse_known_args", ["--job_name=ps", "--task_index=0", "x"]),
     ):
         path.write_text(source.format(parse=parse))
         task = plan(Wishes(str(path), ["x"]), CLUSTER, "t")[0]
-        assert task.command[4:] == told
+        assert task.command[4:] == item
         assert (task.environment["JOB_NAME"], task.environment["TASK_INDEX"]) == ("ps", "0")
 
 

@@ -10,16 +10,16 @@ from tensorfleet.cli import registry
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    found = tmp_path / "runs"
-    monkeypatch.setenv("TENSORFLEET_STATE", str(found))
-    return found
+    result = tmp_path / "runs"
+    monkeypatch.setenv("TENSORFLEET_STATE", str(result))
+    return result
 
 
 @pytest.fixture
 def entry(folder):
-    made = registry.Entry("mine", "train.py", None)
-    made.update("worker/0", 1, None, "running")
-    return made
+    result = registry.Entry("mine", "train.py", None)
+    result.update("worker/0", 1, None, "running")
+    return result
 
 
 def test_a_run_is_listed_while_it_lasts(entry, folder):

@@ -117,10 +117,10 @@ def test_a_run_over_ssh_that_is_interrupted_leaves_nothing(cluster_file, tmp_pat
 
 def _tasks_in(directory):
     """The processes at work in a directory, other than those of this test."""
-    found = []
+    result = []
     for process in Path("/proc").iterdir():
         if process.name.isdigit() and int(process.name) != os.getpid():
             with contextlib.suppress(OSError):
                 if os.readlink(process / "cwd") == str(directory):
-                    found.append((process / "cmdline").read_bytes())
-    return found
+                    result.append((process / "cmdline").read_bytes())
+    return result

@@ -72,8 +72,10 @@ def test_no_task_at_all_is_refused(labels):
 
 
 def test_the_version_is_our_own_beside_tensorflows(tmp_path):
-    told = run(tmp_path, "--version").stdout
-    assert told.startswith(f"tensorfleet {tf.fleet.__version__} (TensorFlow {tf.__version__}'s API; Python ")
+    message = run(tmp_path, "--version").stdout
+    assert message.startswith(
+        f"tensorfleet {tf.fleet.__version__} (TensorFlow {tf.__version__}'s API; Python "
+    )
     assert tf.fleet.__version__ == version("tensorfleet")
 
 

@@ -114,9 +114,9 @@ def test_explain_has_words_for_every_pass():
 def test_the_doctor_has_a_verdict_per_line(tmp_path):
     done = run(tmp_path, "doctor")
     assert done.code == 0, done.stdout
-    found = {line.split()[1]: line.split()[0] for line in done.stdout.splitlines()}
+    by_name = {line.split()[1]: line.split()[0] for line in done.stdout.splitlines()}
     for part in ("Python", "jax", "devices", "ports", "token", "clock", "bandwidth", "round"):
-        assert found[part] in ("ok", "warning")
+        assert by_name[part] in ("ok", "warning")
 
 
 def test_the_doctor_finds_a_token_that_others_can_read(tmp_path, monkeypatch):
@@ -143,9 +143,9 @@ def test_a_check_that_fails_is_a_finding(monkeypatch):
 
 
 def test_certificates_are_made_and_made_again_by_the_same_authority(tmp_path):
-    made = run(tmp_path, "certs", "certs", "ps0.example", "10.0.0.7")
-    assert made.code == 0, made.stderr
-    assert "TENSORFLEET_TLS=certs" in made.stdout
+    result = run(tmp_path, "certs", "certs", "ps0.example", "10.0.0.7")
+    assert result.code == 0, result.stderr
+    assert "TENSORFLEET_TLS=certs" in result.stdout
     authority, server = (tmp_path / "certs" / "ca.pem").read_text(), tmp_path / "certs" / "server.pem"
     names = x509.load_pem_x509_certificate(server.read_bytes()).extensions.get_extension_for_class(
         x509.SubjectAlternativeName

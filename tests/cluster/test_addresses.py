@@ -117,7 +117,7 @@ def test_tasks_at_one_port_of_two_loopback_addresses_are_told_apart():
         second.stop()
 
 
-@pytest.mark.skipif(not os.path.exists("/proc/net/tcp"), reason="this system does not tell")
+@pytest.mark.skipif(not os.path.exists("/proc/net/tcp"), reason="needs /proc/net/tcp to see addresses")
 def test_a_port_in_use_is_named_with_the_process_that_has_it():
     held = socket.create_server(("localhost", 0))
     with pytest.raises(tf.errors.UnknownError, match=f"process {os.getpid()}: "):

@@ -74,7 +74,7 @@ def test_a_client_that_ends_while_it_waits_takes_nothing_with_it(cluster, queue,
         client = cluster.script(script, cluster.target("worker", 0), str(tmp_path / "ready"))
         until((tmp_path / "ready").exists)
         until(lambda: threads_of(cluster.process("ps", 0).pid) > idle)
-        time.sleep(0.3)
+        time.sleep(0.3)  # for the dequeue to wait at the queue, which does not tell
         client.send_signal(number)
         assert client.wait(SECONDS) not in (0, None)
         until(lambda: threads_of(cluster.process("ps", 0).pid) <= idle)  # it has heard of it
@@ -131,7 +131,7 @@ def test_ctrl_c_ends_the_wait_for_a_task(tmp_path, answers):
             silent.close()
         client = cluster.script(script, f"grpc://{address}", str(tmp_path / "ready"))
         until((tmp_path / "ready").exists)
-        time.sleep(0.3)
+        time.sleep(0.3)  # for the client to wait in the constructor: the silent server cannot tell
         client.send_signal(signal.SIGINT)
         assert client.wait(SECONDS) == 7
 

@@ -163,7 +163,7 @@ def test_a_later_answer_that_is_not_read_returns_nothing_of_an_earlier_one(clien
     taker.ask(SIZE)
     until(taker.arrived)
     taker.channel.abandon()
-    time.sleep(0.2)
+    time.sleep(0.2)  # nothing happens, which cannot be waited for
     assert size(other) == ROWS - 1
 
 
@@ -172,7 +172,7 @@ def test_an_element_of_a_step_that_has_had_effects_is_not_put_back(clients):
     taker.ask(TAKE_AND_COPY)
     until(taker.arrived)
     taker.channel.abandon()
-    time.sleep(0.2)
+    time.sleep(0.2)  # nothing happens, which cannot be waited for
     assert size(other) == ROWS - 1
 
 

@@ -234,7 +234,7 @@ def test_closing_a_session_wakes_its_runs():
         s = tf.Session(cluster.target("worker", 0))
         waiting = in_background(s.run, take)
         until(lambda: s._engine.running)
-        time.sleep(0.2)
+        time.sleep(0.2)  # for the dequeue to wait at the queue, which does not tell
         s.close()
         with pytest.raises(tf.errors.CancelledError):
             waiting.result(10)

@@ -82,7 +82,7 @@ def test_a_push_to_it_ends_at_the_deadline(pusher):
 def test_a_push_to_it_ends_with_its_step_session_or_client(pusher, stalled, how):
     pushing = in_background(pusher.run, HANDLE, 1, 0, 1, 0, [pusher.value])
     assert stalled.came.wait(SECONDS)
-    time.sleep(0.1)
+    time.sleep(0.1)  # nothing happens, which cannot be waited for
     assert not pushing.done()
     if how == "step":
         pusher.cancel(messages.Cancel(HANDLE, 1, "given up"))

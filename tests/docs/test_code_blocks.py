@@ -82,16 +82,16 @@ class Ports:
 def programs(page: Path) -> Iterator[tuple[list[Block], Block | None]]:
     """The programs of a page, each with the block that shows what it prints."""
     blocks = [b for b in blocks_of(page) if not b.not_run and not title(b)]
-    found: list[tuple[list[Block], Block | None]] = []
+    results: list[tuple[list[Block], Block | None]] = []
     for block in blocks:
         if block.language == "python":
-            if START in block.code or not found:
-                found.append(([], None))
-            found[-1][0].append(block)
+            if START in block.code or not results:
+                results.append(([], None))
+            results[-1][0].append(block)
         elif block.remark in ("prints", "fails with"):
-            assert found and found[-1][1] is None, f"{block.place}: a program's output is shown once"
-            found[-1] = (found[-1][0], block)
-    yield from found
+            assert results and results[-1][1] is None, f"{block.place}: a program's output is shown once"
+            results[-1] = (results[-1][0], block)
+    yield from results
 
 
 def run_python(code: str, folder: Path) -> subprocess.CompletedProcess:

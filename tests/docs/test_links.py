@@ -24,11 +24,11 @@ def test_links_and_anchors_lead_somewhere(page: Path):
 
 
 def pages_in(nav: list) -> list[str]:
-    found = []
+    result = []
     for entry in nav:
         for value in entry.values() if isinstance(entry, dict) else [entry]:
-            found += pages_in(value) if isinstance(value, list) else [value]
-    return found
+            result += pages_in(value) if isinstance(value, list) else [value]
+    return result
 
 
 def test_the_site_lists_every_page_once():

@@ -189,8 +189,8 @@ def test_the_evaluator_sees_the_target_reached(tmp_path):
     assert number_after("Final test accuracy", done.stdout) >= 0.88
     assert "[evaluator/0] Final" in done.stdout
     assert "chief 0 has done its part" in done.stdout and "worker 0 has done its part" in done.stdout
-    (made,) = os.listdir(tmp_path / "m" / "export" / "final")
-    assert os.path.exists(tmp_path / "m" / "export" / "final" / made / "saved_model.pb")
+    (result,) = os.listdir(tmp_path / "m" / "export" / "final")
+    assert os.path.exists(tmp_path / "m" / "export" / "final" / result / "saved_model.pb")
 
 
 def test_one_process_trains_and_evaluates_in_turn(tmp_path):

@@ -107,8 +107,8 @@ def servers(serve):
 
 
 def test_a_fast_worker_waits_for_the_slow_one(servers):
-    spec, made = servers
-    fast, slow = (Worker(spec, made[1 + i], i, bound=2) for i in range(2))
+    spec, result = servers
+    fast, slow = (Worker(spec, result[1 + i], i, bound=2) for i in range(2))
     apart = []
     with fast.session() as first, slow.session() as second:
 
@@ -126,8 +126,8 @@ def test_a_fast_worker_waits_for_the_slow_one(servers):
 
 
 def test_a_worker_that_ended_is_not_waited_for(servers):
-    spec, made = servers
-    fast, slow = (Worker(spec, made[1 + i], i, bound=1) for i in range(2))
+    spec, result = servers
+    fast, slow = (Worker(spec, result[1 + i], i, bound=1) for i in range(2))
     with fast.session() as first:
         with slow.session() as second:
             second.run(slow.train)
@@ -144,8 +144,8 @@ def test_a_worker_that_died_is_given_up(servers, monkeypatch):
 
     monkeypatch.setattr(staleness.time, "sleep", sleep)
     monkeypatch.setattr(staleness.time, "monotonic", lambda: clock[0])
-    spec, made = servers
-    alone = Worker(spec, made[1], 0, bound=1, max_wait_secs=30)
+    spec, result = servers
+    alone = Worker(spec, result[1], 0, bound=1, max_wait_secs=30)
     with alone.session() as sess:
         for _ in range(6):
             sess.run(alone.train)
@@ -253,16 +253,16 @@ def test_a_histogram_of_what_was_applied_is_kept(caplog):
             sess.run(evaluate)
     assert late.opt.histogram == {0: 1, 1: 2, 3: 1}
     assert late.opt.dropped == 1
-    told = [r.getMessage() for r in caplog.records if "Staleness of" in r.getMessage()]
-    assert told == ["Staleness of the gradients of worker 5: 0: 1, 1: 2, 3: 1; 1 dropped"]
+    messages = [r.getMessage() for r in caplog.records if "Staleness of" in r.getMessage()]
+    assert messages == ["Staleness of the gradients of worker 5: 0: 1, 1: 2, 3: 1; 1 dropped"]
 
 
 @pytest.mark.parametrize("given", [0.5, lambda: 0.5])
 def test_the_rate_is_lowered(given, session):
     step = tf.train.get_or_create_global_step()
     w = tf.Variable(3.0)
-    for made in (tf.train.GradientDescentOptimizer(given), tf.train.AdamOptimizer(given)):
-        opt = tf.fleet.StalenessOptimizer(made, rate=0.5)
+    for item in (tf.train.GradientDescentOptimizer(given), tf.train.AdamOptimizer(given)):
+        opt = tf.fleet.StalenessOptimizer(item, rate=0.5)
         assert opt.minimize(w * 2.0, global_step=step)
     session.run(tf.global_variables_initializer())
     session.run(
@@ -280,7 +280,7 @@ def test_a_rate_that_cannot_be_lowered_is_refused():
 
 
 def test_others_wait_while_the_first_worker_warms_up(servers):
-    spec, made = servers
+    spec, result = servers
     workers = []
     for index in range(2):
         graph = tf.Graph()
@@ -290,7 +290,7 @@ def test_others_wait_while_the_first_worker_warms_up(servers):
             opt = tf.fleet.StalenessOptimizer(tf.train.GradientDescentOptimizer(0.1), warm_up_steps=3)
             train = opt.minimize(tf.Variable(1.0) * 2.0, global_step=step)
             hook = opt.make_session_run_hook(index)
-            sess = tf.train.MonitoredTrainingSession(made[1 + index].target, index == 0, hooks=[hook])
+            sess = tf.train.MonitoredTrainingSession(result[1 + index].target, index == 0, hooks=[hook])
         workers.append((sess, train, step))
     (first, train, step), (second, train2, step2) = workers
 

@@ -6,14 +6,14 @@ import tensorfleet as tf
 
 
 def shapes_inside_a_loop(make):
-    found = []
+    result = []
 
     def body(i):
-        found.extend(t.shape.as_list() for t in make(i))
+        result.extend(t.shape.as_list() for t in make(i))
         return i + 1
 
     tf.while_loop(lambda i: i < 3, body, [0])
-    return found
+    return result
 
 
 def test_sizes_from_outside_a_loop_are_known_to_shapes_inside():
@@ -39,19 +39,19 @@ def test_a_shape_that_is_fed_stays_unknown_inside_a_loop_but_for_what_was_taken_
 
 
 def test_sizes_from_outside_two_loops_and_values_are_not_known():
-    n, found = tf.constant(3), []
+    n, result = tf.constant(3), []
 
     def body(i):
-        found.append(tf.get_static_value(n + 1))
+        result.append(tf.get_static_value(n + 1))
         tf.while_loop(lambda j: j < 2, inner, [0])
         return i + 1
 
     def inner(j):
-        found.append(tf.ones([n, 2]).shape.as_list())
+        result.append(tf.ones([n, 2]).shape.as_list())
         return j + 1
 
     tf.while_loop(lambda i: i < 3, body, [0])
-    assert found == [None, [None, 2]]
+    assert result == [None, [None, 2]]
 
 
 def test_the_shape_of_a_scalar_is_a_vector_of_integers():
@@ -61,15 +61,15 @@ def test_the_shape_of_a_scalar_is_a_vector_of_integers():
 
 
 def test_integers_beyond_their_type_keep_the_lowest_bits():
-    made = [
+    results = [
         tf.constant(-2147483649, tf.int32),
         tf.constant([2**31], tf.int32),
         tf.constant([-1, 300], tf.uint8),
         tf.constant(1) + 2**31,
     ]
     with tf.Session() as sess:
-        found = [value.tolist() for value in sess.run(made)]
-    assert found == [2147483647, [-2147483648], [255, 44], -2147483647]
+        items = [value.tolist() for value in sess.run(results)]
+    assert items == [2147483647, [-2147483648], [255, 44], -2147483647]
     with pytest.raises(OverflowError, match="too large"):
         tf.constant(2**70, tf.int32)
 

@@ -212,10 +212,10 @@ def test_a_function_with_its_own_gradient_gets_the_tensors_it_is_called_with():
 
         return a * b, gradient
 
-    found = tf.gradients(product(x, y), [x, y])
+    grads = tf.gradients(product(x, y), [x, y])
     assert seen == [x, y]
     with tf.Session() as sess:
-        assert sess.run(found) == [3.0, 2.0]
+        assert sess.run(grads) == [3.0, 2.0]
 
 
 def test_a_gradient_that_was_given_has_the_shape_of_its_input_in_the_end(session):
@@ -225,8 +225,8 @@ def test_a_gradient_that_was_given_has_the_shape_of_its_input_in_the_end(session
 
 def test_gradients_that_were_given_stand_among_the_gradients():
     x = tf.constant([1.0, 2.0])
-    (found,) = tf.gradients(tf.identity(x), x, tf.constant([3.0, 4.0]))
-    assert any(op.name == "gradients/grad_ys_0" for op in found.graph.get_operations())
+    (result,) = tf.gradients(tf.identity(x), x, tf.constant([3.0, 4.0]))
+    assert any(op.name == "gradients/grad_ys_0" for op in result.graph.get_operations())
 
 
 @pytest.mark.parametrize("kind", ["ReciprocalGrad", "RsqrtGrad", "SqrtGrad", "SigmoidGrad", "TanhGrad"])
@@ -234,8 +234,8 @@ def test_second_gradients_of_complex_numbers_are_those_of_differences(session, k
     draw = np.random.RandomState(7)
     starts = [draw.uniform(1, 2, 5) + 1j * draw.uniform(-2, 2, 5) for _ in range(2)]
     x, y = map(tf.constant, starts)
-    made = getattr(tf.raw_ops, kind)(y=x, dy=y)
-    assert tf.test.compute_gradient_error([x, y], [[5], [5]], made, [5], x_init_value=starts) < 1e-5
+    result = getattr(tf.raw_ops, kind)(y=x, dy=y)
+    assert tf.test.compute_gradient_error([x, y], [[5], [5]], result, [5], x_init_value=starts) < 1e-5
 
 
 def test_the_length_of_a_complex_number_has_a_second_gradient(session):

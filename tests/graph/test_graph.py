@@ -109,10 +109,14 @@ def test_operations_are_made_of_nodes_too(graph, session):
         x = tf.constant([1.0, -2.0], name="x")
     node = tf.NodeDef(op="Neg", name="n", device="/job:localhost")
     first = tf.no_op()
-    made = tf.Operation(node, graph, [x], [tf.float32], control_inputs=[first])
-    assert isinstance(made, tf.Operation) and graph.get_operation_by_name("n") is made
-    assert (made.device, made.control_inputs, made.outputs[0].shape) == ("/job:localhost", [first], [2])
-    internal = graph._create_op_internal("Abs", [made.outputs[0]], [tf.float32], name="a")
+    operation = tf.Operation(node, graph, [x], [tf.float32], control_inputs=[first])
+    assert isinstance(operation, tf.Operation) and graph.get_operation_by_name("n") is operation
+    assert (operation.device, operation.control_inputs, operation.outputs[0].shape) == (
+        "/job:localhost",
+        [first],
+        [2],
+    )
+    internal = graph._create_op_internal("Abs", [operation.outputs[0]], [tf.float32], name="a")
     assert session.run(internal.outputs[0]).tolist() == [1.0, 2.0]
     for wrong, said in (((1, graph), "needs to be a NodeDef"), ((node, 1), "needs to be a Graph")):
         with pytest.raises(TypeError, match=said):

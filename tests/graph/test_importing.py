@@ -4,6 +4,7 @@ import pytest
 from tensorfleet.python.framework import function
 
 import tensorfleet as tf
+from tensorfleet.graph.importing import extend_graph
 
 
 def graph_def_of(build):
@@ -212,3 +213,12 @@ def test_loops_whose_values_change_their_shape_are_imported():
         tf.import_graph_def(built.as_graph_def(), name="")
         with tf.Session(graph=graph) as session:
             assert session.run("grow/Exit:0").tolist() == [1] * 9
+
+
+def test_nodes_that_keep_their_names_must_be_new_to_the_graph():
+    with tf.Graph().as_default() as graph:
+        tf.no_op(name="a")
+        message = graph.as_graph_def()
+        with pytest.raises(ValueError, match="Duplicate node name in graph: 'a'"):
+            extend_graph(graph, message, {})
+        assert [op.name for op in graph.get_operations()] == ["a"]

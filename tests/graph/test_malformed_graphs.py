@@ -37,9 +37,9 @@ def test_a_malformed_graph_is_refused_and_leaves_nothing(what):
 
 @pytest.fixture(scope="module")
 def server():
-    made = tf.train.Server.create_local_server()
-    yield made
-    made.stop()
+    result = tf.train.Server.create_local_server()
+    yield result
+    result.stop()
 
 
 @pytest.mark.parametrize("what", MALFORMED)

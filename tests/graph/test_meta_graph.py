@@ -82,8 +82,8 @@ def test_a_meta_graph_says_which_ops_it_uses_functions_included():
         return tf.square(x)
 
     double(tf.constant(1.0))
-    found = [op.name for op in tf.train.export_meta_graph().meta_info_def.stripped_op_list.op]
-    assert "Const" in found and "Square" in found and found == sorted(found)
+    items = [op.name for op in tf.train.export_meta_graph().meta_info_def.stripped_op_list.op]
+    assert "Const" in items and "Square" in items and items == sorted(items)
 
 
 def test_a_part_of_a_variable_knows_its_whole_after_import():

@@ -88,3 +88,10 @@ def test_lookup_by_name(graph):
         graph.get_tensor_by_name("c:1")
     with pytest.raises(ValueError, match="refers to an Operation, not a Tensor"):
         graph.get_tensor_by_name("c")
+
+
+def test_a_final_name_is_given_once(graph):
+    graph.create_op("NoOp", [], name="a/b/")
+    with pytest.raises(ValueError, match="Duplicate node name in graph: 'a/b'"):
+        graph.create_op("NoOp", [], name="a/b/")
+    assert [op.name for op in graph.get_operations()] == ["a/b"]

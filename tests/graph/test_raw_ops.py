@@ -35,9 +35,9 @@ def test_ops_are_listed():
 
 
 def test_several_outputs_have_names():
-    found = tf.raw_ops.TopKV2(input=np.float32([3, 1, 2]), k=2)
-    assert run(found.values).tolist() == [3, 2]
-    assert run(found.indices).tolist() == [0, 2]
+    result = tf.raw_ops.TopKV2(input=np.float32([3, 1, 2]), k=2)
+    assert run(result.values).tolist() == [3, 2]
+    assert run(result.indices).tolist() == [0, 2]
 
 
 def test_generated_functions_take_positions():

@@ -71,8 +71,8 @@ def test_some_variables_may_stay(model):
 
 
 def test_identities_are_taken_out_unless_protected(model):
-    made = tf.graph_util.remove_training_nodes(model[0].as_graph_def(), protected_nodes=["o"])
-    nodes = {n.name: n for n in made.node}
+    result = tf.graph_util.remove_training_nodes(model[0].as_graph_def(), protected_nodes=["o"])
+    nodes = {n.name: n for n in result.node}
     assert "sum" not in nodes
     assert list(nodes["o"].input) == ["add"]
 
@@ -83,8 +83,8 @@ def test_checks_go_and_what_waits_only_for_them_goes_too():
         with tf.control_dependencies([tf.check_numerics(x, "bad", name="check")]):
             y = tf.identity(x, name="y")
         tf.square(y, name="out")
-    made = tf.graph_util.remove_training_nodes(graph.as_graph_def())
-    assert {n.name: list(n.input) for n in made.node} == {"x": [], "out": ["x"]}
+    result = tf.graph_util.remove_training_nodes(graph.as_graph_def())
+    assert {n.name: list(n.input) for n in result.node} == {"x": [], "out": ["x"]}
 
 
 def test_small_questions(model):

@@ -71,8 +71,8 @@ def test_a_large_constant_of_one_value_is_written_as_that_value(monkeypatch):
 
 
 def _message(values, shape):
-    made = tf.make_tensor_proto(values)
-    made.ClearField("tensor_content")
-    made.float_val.extend(values)
-    made.tensor_shape.CopyFrom(tf.TensorShape(shape).as_proto())
-    return made
+    result = tf.make_tensor_proto(values)
+    result.ClearField("tensor_content")
+    result.float_val.extend(values)
+    result.tensor_shape.CopyFrom(tf.TensorShape(shape).as_proto())
+    return result

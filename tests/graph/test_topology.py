@@ -11,9 +11,9 @@ from tensorfleet.testing.cluster import free_addresses
 @pytest.fixture(scope="module")
 def target():
     spec = free_addresses(ps=1, worker=1)
-    made = [tf.train.Server(spec, job, 0) for job in ("ps", "worker")]
-    yield made[1].target
-    for server in made:
+    items = [tf.train.Server(spec, job, 0) for job in ("ps", "worker")]
+    yield items[1].target
+    for server in items:
         server.stop()
 
 
@@ -108,8 +108,8 @@ def test_an_old_assignment_may_be_given_what_a_newer_operation_reads(run, resour
 def test_what_was_known_of_a_value_is_forgotten_with_the_input_it_came_from(run):
     x = tf.placeholder(tf.int32, [2])
     shape = tf.constant([2, 3]) + 1
-    made = tf.zeros(shape)
-    assert made.shape.as_list() == [3, 4]
+    result = tf.zeros(shape)
+    assert result.shape.as_list() == [3, 4]
     shape.op._update_input(0, x)
     assert tf.contrib.util.constant_value(shape) is None
     assert run(shape, {x: [7, 8]}).tolist() == [8, 9]
@@ -166,8 +166,8 @@ def test_a_rewired_graph_is_written_and_read_again(session):
     x = tf.placeholder(tf.float32, [], name="x")
     old = tf.square(x, name="old")
     old.op._update_input(0, x * 3.0)
-    told = tf.get_default_graph().as_graph_def()
+    result = tf.get_default_graph().as_graph_def()
     with tf.Graph().as_default():
-        x, old = tf.import_graph_def(told, return_elements=["x:0", "old:0"])
+        x, old = tf.import_graph_def(result, return_elements=["x:0", "old:0"])
         with tf.Session() as other:
             assert other.run([old, tf.gradients(old, x)[0]], {x: 2.0}) == [36.0, 36.0]

@@ -14,20 +14,23 @@ def start(array):
 @pytest.mark.parametrize("dtype", ["f4", "f2", "?", "c8", "i8", ml_dtypes.bfloat16, "O"])
 def test_new_arrays_of_every_type(dtype):
     for shape in ((), (3,), (0, 5), (100, 50), (7, 333, 2)):
-        made = empty(shape, np.dtype(dtype))
+        result = empty(shape, np.dtype(dtype))
         assert (
-            made.shape == shape and made.dtype == dtype and made.flags.c_contiguous and made.flags.writeable
+            result.shape == shape
+            and result.dtype == dtype
+            and result.flags.c_contiguous
+            and result.flags.writeable
         )
-        assert made.nbytes < 4096 or dtype == "O" or start(made) % 64 == 0
+        assert result.nbytes < 4096 or dtype == "O" or start(result) % 64 == 0
 
 
 @pytest.mark.parametrize("dtype", ["f4", ml_dtypes.bfloat16])
 def test_what_starts_well_is_not_copied(dtype):
-    made = empty((64, 64), np.dtype(dtype))
-    made[...] = 1
-    assert aligned(made) is made
-    made.flags.writeable = False
-    assert aligned(made) is made
+    result = empty((64, 64), np.dtype(dtype))
+    result[...] = 1
+    assert aligned(result) is result
+    result.flags.writeable = False
+    assert aligned(result) is result
 
 
 @pytest.mark.parametrize("dtype", ["f4", ml_dtypes.bfloat16])
@@ -43,30 +46,30 @@ def test_what_does_not_is(dtype):
 
 
 def test_memory_is_used_again_when_nobody_has_it():
-    made = Recycler()
-    first = made.empty((100, 50), np.dtype("f4"))
+    recycler = Recycler()
+    first = recycler.empty((100, 50), np.dtype("f4"))
     at = start(first)
     assert at % 64 == 0
     del first
-    assert start(made.empty((50, 100), np.dtype("i4"))) == at
+    assert start(recycler.empty((50, 100), np.dtype("i4"))) == at
 
 
 @pytest.mark.parametrize("hold", [lambda a: a, lambda a: a[3:7, ::2], lambda a: a.view("u1"), memoryview])
 def test_memory_that_somebody_has_is_left_alone(hold):
-    made = Recycler()
+    recycler = Recycler()
     held = []
     for _ in range(10):
-        new = made.empty((100, 50), np.dtype("f4"))
+        new = recycler.empty((100, 50), np.dtype("f4"))
         assert not any(np.may_share_memory(new, np.asarray(h)) for h in held)
         held.append(hold(new))
 
 
 def test_memory_that_jax_took_as_it_is_is_left_alone():
     jnp = pytest.importorskip("jax.numpy")
-    made = Recycler()
+    recycler = Recycler()
     taken = []
     for i in range(8):
-        array = made.empty((100, 50), np.dtype("f4"))
+        array = recycler.empty((100, 50), np.dtype("f4"))
         array[...] = i
         taken.append(jnp.asarray(array))
     assert [float(t[99, 49]) for t in taken] == list(range(8))
@@ -74,16 +77,16 @@ def test_memory_that_jax_took_as_it_is_is_left_alone():
 
 @pytest.mark.parametrize("dtype, shape", [("f4", (3,)), ("O", (10_000,)), ("f4", (4096, 1024))])
 def test_what_is_small_or_large_or_objects_is_not_kept(dtype, shape):
-    made = Recycler()
-    assert made.empty(shape, np.dtype(dtype)).shape == shape and not made._pieces
+    recycler = Recycler()
+    assert recycler.empty(shape, np.dtype(dtype)).shape == shape and not recycler._pieces
 
 
 def test_other_sizes_replace_what_was_kept():
-    made = Recycler()
+    recycler = Recycler()
     for size in (5_000, 6_000, 7_000, 5_000):
         for _ in range(5):
-            assert made.empty((size,), np.dtype("u1")).shape == (size,)
-        assert [len(memory) for memory, _ in made._pieces] == [size + 64]
+            assert recycler.empty((size,), np.dtype("u1")).shape == (size,)
+        assert [len(memory) for memory, _ in recycler._pieces] == [size + 64]
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.float64, np.complex128])
@@ -107,9 +110,9 @@ def test_a_copy_of_a_transposed_array_is_the_same_in_order(dtype):
         values.reshape(4, 64, 64, 64)[:, 3:50, 1:].transpose(2, 3, 0, 1),
         np.lib.stride_tricks.sliding_window_view(values[:2000], 500).T,
     ):
-        made = copied(view)
-        assert made.flags.c_contiguous and made.flags.owndata and made is not view
-        np.testing.assert_array_equal(made, view)
+        result = copied(view)
+        assert result.flags.c_contiguous and result.flags.owndata and result is not view
+        np.testing.assert_array_equal(result, view)
 
 
 @pytest.mark.parametrize("shape", [(1024, 1024), (3000, 1000), (8, 300, 1000), (5000, 7)])
@@ -117,5 +120,5 @@ def test_what_is_transposed_keeps_every_number(shape):
     """Infinities, zeros with a sign, numbers below the normal ones; in one thread, and large ones in several."""
     odd = np.array([np.inf, -np.inf, -0.0, 1e-45, np.nan, 3.5], np.float32)
     values = np.resize(odd, shape)
-    made = copied(values.swapaxes(-1, -2))
-    np.testing.assert_array_equal(made.view(np.uint32), values.view(np.uint32).swapaxes(-1, -2))
+    result = copied(values.swapaxes(-1, -2))
+    np.testing.assert_array_equal(result.view(np.uint32), values.view(np.uint32).swapaxes(-1, -2))

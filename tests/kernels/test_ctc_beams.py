@@ -11,13 +11,13 @@ from tensorfleet.kernels.ctc import log_softmax
 
 def all_sums(scores, blank):
     """The log probability of every label sequence: the sum over all paths that collapse to it."""
-    found = {}
+    result = {}
     for path in itertools.product(range(blank + 1), repeat=len(scores)):
         labels = tuple(x for i, x in enumerate(path) if x != blank and (i == 0 or path[i - 1] != x))
-        found[labels] = np.logaddexp(
-            found.get(labels, -np.inf), sum(s[x] for s, x in zip(scores, path, strict=True))
+        result[labels] = np.logaddexp(
+            result.get(labels, -np.inf), sum(s[x] for s, x in zip(scores, path, strict=True))
         )
-    return found
+    return result
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -13,9 +13,9 @@ FEATURES = {b"x": tf.float32, b"number": tf.int64, b"a name of more than eight l
 
 
 def feature(kind, values):
-    made = tf.train.Feature()
-    getattr(made, kind).value.extend(values)
-    return made
+    result = tf.train.Feature()
+    getattr(result, kind).value.extend(values)
+    return result
 
 
 def record(random, longest=12, names=None):
@@ -34,7 +34,7 @@ def record(random, longest=12, names=None):
 
 def told(records):
     """All values of all features and how many each record has, or what is wrong."""
-    found = []
+    result = []
     try:
         batch = ExampleBatch(records, [])
     except tf.errors.InvalidArgumentError as e:
@@ -42,12 +42,12 @@ def told(records):
     for key, dtype in FEATURES.items():
         try:
             values, counts = batch.flat(key, dtype)
-            found.append(
+            result.append(
                 (np.asarray(values).tobytes() if dtype != tf.string else list(values), counts.tolist())
             )
         except (tf.errors.InvalidArgumentError, ValueError) as e:
-            found.append(str(e))
-    return found
+            result.append(str(e))
+    return result
 
 
 @pytest.fixture

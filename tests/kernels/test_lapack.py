@@ -23,9 +23,9 @@ def test_results_are_those_of_numpy_and_of_the_type_that_is_given(dtype):
         ("eigvalsh", (a,), {}),
         ("svd", (a[:, :, :3],), {"compute_uv": False}),
     ]:
-        found, known = (getattr(where, name)(*args, **options) for where in (own, np.linalg))
-        np.testing.assert_allclose(found, known, rtol=1e-3, atol=1e-4)
-        assert found.dtype == known.dtype
+        result, known = (getattr(where, name)(*args, **options) for where in (own, np.linalg))
+        np.testing.assert_allclose(result, known, rtol=1e-3, atol=1e-4)
+        assert result.dtype == known.dtype
     values, vectors = own.eigh(a)
     np.testing.assert_allclose((vectors * values[:, None]) @ vectors.conj().swapaxes(1, 2), a, atol=1e-4)
     assert vectors.dtype == dtype
@@ -57,9 +57,9 @@ def test_singular_values_of_matrices_that_are_not_finite_are_nan(session, what, 
     bad[1, 2, 1] = what
     for _ in range(times):
         (s, u, v), values = session.run(fetches, {x: bad})
-    for found in (s, u, v, values):
-        assert np.isfinite(found[0]).all()
-        assert np.isnan(found[1]).all()
+    for item in (s, u, v, values):
+        assert np.isfinite(item[0]).all()
+        assert np.isnan(item[1]).all()
 
 
 @pytest.mark.parametrize("what", [np.nan, np.inf])

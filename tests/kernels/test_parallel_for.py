@@ -30,9 +30,9 @@ def helpers(monkeypatch, cores):
     """Up to three helpers of the test's own, whatever the machine has."""
     cores(4)
     monkeypatch.setattr(side_by_side, "_wanted", {})
-    found = side_by_side._Helpers()
-    monkeypatch.setattr(side_by_side, "_helpers", found)
-    return found
+    result = side_by_side._Helpers()
+    monkeypatch.setattr(side_by_side, "_helpers", result)
+    return result
 
 
 def together(parts):
@@ -42,14 +42,14 @@ def together(parts):
 
 
 def test_ranges_make_up_the_whole_and_run_side_by_side():
-    found, meet = [], together(4)
+    result, meet = [], together(4)
 
     def work(start, stop):
         meet()
-        found.append((start, stop, threading.get_ident()))
+        result.append((start, stop, threading.get_ident()))
 
     in_parts(work, 10, 2)
-    ranges = sorted(found)
+    ranges = sorted(result)
     assert [r[:2] for r in ranges] == [(0, 2), (2, 5), (5, 7), (7, 10)]
     assert len({r[2] for r in ranges}) == 4
     assert threading.get_ident() in {r[2] for r in ranges}
@@ -58,16 +58,16 @@ def test_ranges_make_up_the_whole_and_run_side_by_side():
 @pytest.mark.parametrize(("count", "least", "has"), [(0, 5, 4), (1, 1, 4), (9, 5, 4), (3, 1, 1)])
 def test_little_is_done_by_the_caller_alone(count, least, has, helpers, cores):
     cores(has)
-    found = []
-    in_parts(lambda start, stop: found.append((start, stop, threading.get_ident())), count, least)
-    assert found == [(0, count, threading.get_ident())]
+    results = []
+    in_parts(lambda start, stop: results.append((start, stop, threading.get_ident())), count, least)
+    assert results == [(0, count, threading.get_ident())]
     assert not helpers.made
 
 
 def test_no_range_is_shorter_than_asked():
-    found = []
-    in_parts(lambda start, stop: found.append(stop - start), 11, 5)
-    assert sorted(found) == [5, 6]
+    results = []
+    in_parts(lambda start, stop: results.append(stop - start), 11, 5)
+    assert sorted(results) == [5, 6]
 
 
 def test_the_error_of_the_first_range_is_raised_when_all_have_ended():
@@ -82,9 +82,9 @@ def test_the_error_of_the_first_range_is_raised_when_all_have_ended():
     with pytest.raises(ValueError, match="^from 1$"):
         in_parts(work, 4, 1)
     assert sorted(ended) == [0, 1, 2, 3]
-    found = []
-    in_parts(lambda start, stop: found.append(start), 4, 1)  # and the helpers go on helping
-    assert sorted(found) == [0, 1, 2, 3]
+    results = []
+    in_parts(lambda start, stop: results.append(start), 4, 1)  # and the helpers go on helping
+    assert sorted(results) == [0, 1, 2, 3]
 
 
 def test_what_numpy_warns_of_is_the_same_in_all_parts():
@@ -146,15 +146,15 @@ def test_busy_helpers_are_not_waited_for(cores):
     other = threading.Thread(target=in_parts, args=(held, 2, 1))
     other.start()
     begun()  # the other thread has one part and the helper the other
-    found = []
-    in_parts(lambda start, stop: found.append((start, stop)), 2, 1)
-    assert found == [(0, 2)]
+    results = []
+    in_parts(lambda start, stop: results.append((start, stop)), 2, 1)
+    assert results == [(0, 2)]
     go.set()
     other.join(WAIT)
     assert not other.is_alive()
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
 def test_a_forked_process_makes_helpers_of_its_own():
     program = """
 import os, threading
@@ -294,9 +294,9 @@ def test_an_error_in_one_part_of_a_batch_is_that_of_the_batch():
     singular = SQUARE.copy()
     singular[150] = 0
     with tf.Graph().as_default(), tf.Session() as session:
-        for made in (tf.matrix_inverse(singular), tf.matrix_solve(singular, SQUARE)):
+        for item in (tf.matrix_inverse(singular), tf.matrix_solve(singular, SQUARE)):
             with pytest.raises(tf.errors.InvalidArgumentError, match="not invertible"):
-                session.run(made)
+                session.run(item)
 
 
 def test_without_threads_the_caller_does_all(monkeypatch, helpers):
@@ -304,7 +304,7 @@ def test_without_threads_the_caller_does_all(monkeypatch, helpers):
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(threading.Thread, "start", refuse)
-    found = []
-    in_parts(lambda start, stop: found.append((start, stop)), 8, 1)
-    assert found == [(0, 8)]
+    results = []
+    in_parts(lambda start, stop: results.append((start, stop)), 8, 1)
+    assert results == [(0, 8)]
     assert not helpers.made

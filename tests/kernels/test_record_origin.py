@@ -16,15 +16,15 @@ def failure_of(batch, count):
         coordinator = tf.train.Coordinator()
         threads = tf.train.start_queue_runners(session, coordinator)
         with pytest.raises(tf.errors.InvalidArgumentError) as caught:
-            found = 0
+            result = 0
             try:
                 while True:
                     session.run(batch)
-                    found += 1
+                    result += 1
             except tf.errors.OutOfRangeError:
                 coordinator.request_stop()
             coordinator.join(threads)
-        assert found == count
+        assert result == count
     return str(caught.value).splitlines()[0]
 
 

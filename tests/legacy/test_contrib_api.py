@@ -46,9 +46,9 @@ def differences():
 
 
 def test_arguments_are_those_of_tensorflow():
-    found = dict(differences())
-    assert {name: text for name, text in found.items() if name not in DIFFERENT} == {}
-    assert [name for name in DIFFERENT if name not in found] == [], "these are as in TensorFlow now"
+    result = dict(differences())
+    assert {name: text for name, text in result.items() if name not in DIFFERENT} == {}
+    assert [name for name in DIFFERENT if name not in result] == [], "these are as in TensorFlow now"
 
 
 @pytest.mark.parametrize(

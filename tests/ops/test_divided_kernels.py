@@ -41,8 +41,8 @@ def draw(*shape, dtype=np.float32):
 @pytest.mark.parametrize("which", ["max", "min"])
 def test_first_place_of_the_extreme(which, kind, axis):
     x = draw(7, 9, 5, dtype=kind)
-    found = first(x, axis, which)
-    np.testing.assert_array_equal(found, getattr(np, f"arg{which}")(x, axis=axis))
+    result = first(x, axis, which)
+    np.testing.assert_array_equal(result, getattr(np, f"arg{which}")(x, axis=axis))
 
 
 @pytest.mark.parametrize(("which", "place"), [("max", 3), ("min", 1)])
@@ -73,8 +73,8 @@ def test_quotients_of_whole_numbers_are_exact(kind):
     x, y = (a.ravel() for a in np.meshgrid(np.array([*edges, 0], kind), np.array(edges, kind)))
     x, y = x[y != 0], y[y != 0]
     with np.errstate(all="ignore"):
-        found = both_lives(_floor_div, x, y, check=lambda *_: None)
-        np.testing.assert_array_equal(found, x // y)
+        result = both_lives(_floor_div, x, y, check=lambda *_: None)
+        np.testing.assert_array_equal(result, x // y)
     if info.min < 0:
         with np.errstate(all="ignore"):
             both_lives(_floor_div, x, np.full_like(x, -1), check=lambda *_: None)
@@ -83,9 +83,9 @@ def test_quotients_of_whole_numbers_are_exact(kind):
 @pytest.mark.parametrize("indices", [np.array([3, 0, 3, 1]), np.array([[1], [2]], np.int32), np.int64(2)])
 def test_rows_taken(indices):
     for x in (draw(4, 3, 2), draw(4), np.array([b"a", b"b", b"c", b"d"], object)):
-        found = gather._taken(x, np.asarray(indices), 0)
-        assert isinstance(found, np.ndarray) and found.flags.owndata
-        np.testing.assert_array_equal(found, x[indices])
+        result = gather._taken(x, np.asarray(indices), 0)
+        assert isinstance(result, np.ndarray) and result.flags.owndata
+        np.testing.assert_array_equal(result, x[indices])
 
 
 @pytest.mark.parametrize(
@@ -94,9 +94,9 @@ def test_rows_taken(indices):
 def test_tiles(shape, times):
     x = draw(*shape)
     for value in (x, x[::-1], np.asfortranarray(x)):
-        made = array_move._tile(np, value, np.array(times))
-        assert made.flags.c_contiguous and made.flags.owndata
-        np.testing.assert_array_equal(made, np.tile(value, times))
+        result = array_move._tile(np, value, np.array(times))
+        assert result.flags.c_contiguous and result.flags.owndata
+        np.testing.assert_array_equal(result, np.tile(value, times))
 
 
 def test_copies_of_any_order():
@@ -108,9 +108,9 @@ def test_copies_of_any_order():
         cube[:1],
         np.broadcast_to(cube[0], cube.shape),
     ):
-        made = memory.copied(view)
-        assert made.flags.c_contiguous and made.flags.owndata
-        np.testing.assert_array_equal(made, view)
+        result = memory.copied(view)
+        assert result.flags.c_contiguous and result.flags.owndata
+        np.testing.assert_array_equal(result, view)
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64, np.complex64, np.int32])
@@ -149,6 +149,6 @@ def test_batch_of_nothing():
 def test_batched_products_by_their_letters(equation, left, right, is_batch):
     a, b = draw(*left), draw(*right)
     expected = np.einsum(equation, a, b)
-    found = _einsum(np, [a, b], equation=equation.encode())
-    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    result = _einsum(np, [a, b], equation=equation.encode())
+    np.testing.assert_allclose(result, expected, rtol=1e-5)
     assert (_batched(equation) is not None) == is_batch

@@ -6,17 +6,17 @@ import tensorfleet as tf
 
 
 def test_operations_go_to_the_graph_around_a_function(session):
-    made = []
+    results = []
 
     @function.Defun(tf.float32)
     def scaled(x):
         with tf.name_scope("inside"), tf.init_scope():
-            made.append(tf.Variable(3.0, name="scale"))
-        return x * made[0]
+            results.append(tf.Variable(3.0, name="scale"))
+        return x * results[0]
 
     y = scaled(2.0)
-    assert made[0].graph is tf.get_default_graph() and made[0].op.name == "inside/scale"
-    session.run(made[0].initializer)
+    assert results[0].graph is tf.get_default_graph() and results[0].op.name == "inside/scale"
+    session.run(results[0].initializer)
     assert session.run(y) == 6.0
 
 

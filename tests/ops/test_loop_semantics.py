@@ -136,14 +136,14 @@ def test_loops_are_the_same_on_the_host_and_in_one_program(monkeypatch, whole):
     y = tf.scan(lambda a, r: tf.tanh(tf.matmul([a], w)[0] + r), x)
     with tf.Session() as s:
         s.run(w.initializer)
-        made = s.run([y, *tf.gradients(y, [x, w])], {x: np.linspace(-1, 1, 15).reshape(5, 3)})
+        grads = s.run([y, *tf.gradients(y, [x, w])], {x: np.linspace(-1, 1, 15).reshape(5, 3)})
     state, expected = None, []
     for row in np.linspace(-1, 1, 15).reshape(5, 3):
         state = row if state is None else np.tanh(state + row)
         expected.append(state)
-    np.testing.assert_allclose(made[0], expected, rtol=1e-5, atol=1e-6)
-    assert made[1].shape == (5, 3)
-    assert made[2].shape == (3, 3)
+    np.testing.assert_allclose(grads[0], expected, rtol=1e-5, atol=1e-6)
+    assert grads[1].shape == (5, 3)
+    assert grads[2].shape == (3, 3)
 
 
 def test_an_error_in_a_loop_that_is_one_program_names_the_operation(monkeypatch, session):
@@ -165,13 +165,13 @@ def test_random_numbers_of_a_loop_do_not_depend_on_how_it_runs(monkeypatch):
     tf.set_random_seed(7)
     x = tf.zeros([3])
     y = tf.scan(lambda a, r: r + tf.random_uniform([3], seed=4) + 0.0 * a, tf.zeros([4, 3]), initializer=x)
-    found = []
+    results = []
     for patience in (1e9, -1.0):
         monkeypatch.setattr(loops, "_COMPILE_AFTER_SECONDS", patience)
         with tf.Session() as s:
-            found.append([s.run(y) for _ in range(3)])
-    np.testing.assert_allclose(found[0], found[1], rtol=1e-6)
-    assert len(np.unique(found[0])) == 36
+            results.append([s.run(y) for _ in range(3)])
+    np.testing.assert_allclose(results[0], results[1], rtol=1e-6)
+    assert len(np.unique(results[0])) == 36
 
 
 def test_loops_let_sparse_and_ragged_tensors_grow(session):
@@ -194,10 +194,10 @@ def test_loops_let_sparse_and_ragged_tensors_grow(session):
 
 def test_loops_take_tensor_specs_as_invariants_and_updated_variables_as_values(session):
     specs = [tf.TensorSpec([], tf.int32), tf.TensorSpec([None], tf.int32)]
-    made = tf.while_loop(
+    result = tf.while_loop(
         lambda i, _: i < 3, lambda i, x: (i + 1, tf.tile(x, [2])), [0, tf.constant([7])], specs
     )
-    assert session.run(made[1]).tolist() == [7] * 8
+    assert session.run(result[1]).tolist() == [7] * 8
     v = tf.Variable([3.0, 4.0, 5.0])
     written = tf.while_loop(
         lambda i, _: i < 3,

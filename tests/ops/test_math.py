@@ -232,8 +232,8 @@ def test_no_sum_is_made_where_the_shapes_need_none(graph):
 def test_sine_and_cosine_of_float32_in_xla(function, largest):
     x = np.linspace(-largest, largest, 4001, dtype=np.float32)
     jax, jnp = load_jax()
-    found = jax.jit(lambda x: getattr(angles, function)(jnp, x))(x)
-    np.testing.assert_allclose(found, getattr(np, function)(x.astype(np.float64)), rtol=0, atol=1.5e-7)
+    result = jax.jit(lambda x: getattr(angles, function)(jnp, x))(x)
+    np.testing.assert_allclose(result, getattr(np, function)(x.astype(np.float64)), rtol=0, atol=1.5e-7)
 
 
 def test_comparisons_are_packed_into_bits():

@@ -46,11 +46,11 @@ def numbers(shape, dtype=np.float32):
 def pairs_of_shapes(draw):
     """Two shapes that broadcast: each dimension of either may be missing or one."""
     whole = draw(shapes)
-    made = []
+    result = []
     for _ in range(2):
         kept = whole[draw(st.integers(0, len(whole))) :]
-        made.append([1 if draw(st.booleans()) else d for d in kept])
-    return made
+        result.append([1 if draw(st.booleans()) else d for d in kept])
+    return result
 
 
 BINARY = {
@@ -74,8 +74,8 @@ def test_binary_ops_broadcast_as_numpy_does(sample, name, dtype):
         z = tf.get_default_graph().create_op(name, [x, y], name="z").outputs[0]
         expected = BINARY[name](a, b)
         assert z.shape.as_list() == list(expected.shape)
-        (made,) = both_lives(z.op, [a, b])
-    np.testing.assert_array_equal(made, expected)
+        (result,) = both_lives(z.op, [a, b])
+    np.testing.assert_array_equal(result, expected)
 
 
 @few
@@ -136,8 +136,8 @@ def test_reductions_give_what_numpy_gives(sample, name):
         initial = {"initial": np.float32(NOTHING[name])} if name in NOTHING else {}
         expected = REDUCTIONS[name](x, axis=tuple(axes), keepdims=keep, **initial)
         assert y.shape.as_list() == list(expected.shape)
-        (made,) = both_lives(y.op, [x, np.array(axes, np.int32)])
-    np.testing.assert_allclose(made, expected)
+        (result,) = both_lives(y.op, [x, np.array(axes, np.int32)])
+    np.testing.assert_allclose(result, expected)
 
 
 @few
@@ -171,8 +171,8 @@ def test_gather_takes_what_numpy_takes(sample):
         y = tf.gather(params, places, axis=axis)
         expected = np.take(x, index, axis=axis)
         assert y.shape.as_list() == list(expected.shape)
-        (made,) = both_lives(y.op, [x, index, np.array(axis, np.int32)])
-    np.testing.assert_array_equal(made, expected)
+        (result,) = both_lives(y.op, [x, index, np.array(axis, np.int32)])
+    np.testing.assert_array_equal(result, expected)
 
 
 @st.composite
@@ -194,8 +194,8 @@ def test_scattered_updates_add_up_where_they_meet(sample):
         places, values = tf.placeholder(tf.int32, index.shape), tf.placeholder(tf.float32, updates.shape)
         y = tf.scatter_nd(places, values, shape)
         assert y.shape.as_list() == shape
-        (made,) = both_lives(y.op, [index, updates, np.array(shape, np.int32)])
-    np.testing.assert_allclose(made, expected)
+        (result,) = both_lives(y.op, [index, updates, np.array(shape, np.int32)])
+    np.testing.assert_allclose(result, expected)
 
 
 @few

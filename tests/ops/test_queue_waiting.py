@@ -11,8 +11,8 @@ SHORT = tf.RunOptions(timeout_in_ms=20)
 
 def waiting(queue, line):
     """How many attempts wait in the line of a queue's object."""
-    (found,) = [q for q in objects(queue) if q is not None]
-    return len(getattr(found, f"_{line}"))
+    (result,) = [q for q in objects(queue) if q is not None]
+    return len(getattr(result, f"_{line}"))
 
 
 def objects(queue):

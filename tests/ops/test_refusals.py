@@ -28,9 +28,9 @@ AT_RUN = {
 
 @pytest.mark.parametrize(("make", "words"), AT_RUN.values(), ids=AT_RUN)
 def test_what_is_refused_when_it_runs(make, words, session):
-    made = make()
+    result = make()
     with pytest.raises(tf.errors.InvalidArgumentError, match=words):
-        session.run(made)
+        session.run(result)
 
 
 @pytest.mark.parametrize(
@@ -43,10 +43,10 @@ def test_a_place_that_no_row_has_is_refused_at_once(n, words):
 
 def test_the_shape_of_a_sparse_tensor_may_be_given_as_int32(session):
     shape = tf.placeholder(tf.int32)
-    made = tf.sparse.reset_shape(tf.SparseTensor(*SPARSE), shape)
-    assert session.run(made.dense_shape, {shape: [3, 4]}).tolist() == [3, 4]
+    result = tf.sparse.reset_shape(tf.SparseTensor(*SPARSE), shape)
+    assert session.run(result.dense_shape, {shape: [3, 4]}).tolist() == [3, 4]
     with pytest.raises(tf.errors.InvalidArgumentError):
-        session.run(made.dense_shape, {shape: [1, 4]})
+        session.run(result.dense_shape, {shape: [1, 4]})
 
 
 def test_texts_in_a_format_are_quoted_as_c_writes_them(session):
@@ -56,5 +56,5 @@ def test_texts_in_a_format_are_quoted_as_c_writes_them(session):
 
 def test_rows_of_ragged_matrices_of_characters_are_spelled(session):
     letters = tf.RaggedTensor.from_row_splits(np.arange(97, 109, dtype=np.int32).reshape(3, 2, 2), [0, 1, 3])
-    made = session.run(tf.strings.unicode_encode(letters, "UTF-8"))
-    assert made.values.tolist() == [[b"ab", b"cd"], [b"ef", b"gh"], [b"ij", b"kl"]]
+    result = session.run(tf.strings.unicode_encode(letters, "UTF-8"))
+    assert result.values.tolist() == [[b"ab", b"cd"], [b"ef", b"gh"], [b"ij", b"kl"]]

@@ -56,9 +56,9 @@ def test_training_through_a_sparse_product(session):
     for size in (2, 3, 2, 3, 2, 3) * 5:
         places = [[i, i] for i in range(size)]
         session.run(step, {inputs: (places, np.ones(size), [size, 4])})
-    found = session.run(weights)[:, 0]
-    np.testing.assert_allclose(found[:2], [3, 3], atol=1e-2)
-    assert found[3] == 1
+    result = session.run(weights)[:, 0]
+    np.testing.assert_allclose(result[:2], [3, 3], atol=1e-2)
+    assert result[3] == 1
 
 
 def test_gradients_that_tensorflow_does_not_have_are_refused():
@@ -112,8 +112,8 @@ def test_what_is_known_while_tracing_may_be_any_part(name, traced):
         given = dict(zip(traced, args, strict=True))
         return kernel.call(jnp, [given.get(i, full[i]) for i in order], check=lambda *a: None)[0]
 
-    found = jax.jit(run)(*[full[i] for i in traced])
-    np.testing.assert_allclose(found, kernel.call(np, [full[i] for i in order])[0])
+    result = jax.jit(run)(*[full[i] for i in traced])
+    np.testing.assert_allclose(result, kernel.call(np, [full[i] for i in order])[0])
 
 
 @pytest.mark.parametrize("kind", [tf.string, tf.variant])
@@ -126,9 +126,9 @@ def test_serialized_sparse_tensors_may_stand_in_any_shape(kind):
         np.testing.assert_array_equal(one.indices, value.indices)
         assert one.dense_shape.tolist() == [3, 4]
         four = tf.reshape(tf.stack([parts] * 4), [2, 2, 3])
-        found = sess.run(deserialize(four, tf.int64))
-        assert found.dense_shape.tolist() == [2, 2, 3, 4]
-        assert found.indices[2].tolist() == [0, 1, 0, 1]
+        result = sess.run(deserialize(four, tf.int64))
+        assert result.dense_shape.tolist() == [2, 2, 3, 4]
+        assert result.indices[2].tolist() == [0, 1, 0, 1]
         many = sess.run(deserialize(tf.serialize_many_sparse(value, out_type=kind), tf.int64))
         np.testing.assert_array_equal(many.indices, value.indices)
         with pytest.raises(tf.errors.InvalidArgumentError, match="Requested SparseTensor of type int32"):
@@ -151,10 +151,10 @@ def test_many_places_are_brought_into_the_order_of_a_dense_tensor(session, shape
     random = np.random.RandomState(0)
     where = np.stack([random.randint(0, n, 3000) for n in shape], 1)
     mixed = tf.SparseTensor(where, np.arange(3000), shape)
-    found = session.run(tf.sparse_reorder(mixed))
+    result = session.run(tf.sparse_reorder(mixed))
     order = np.lexsort(where.T[::-1])
-    np.testing.assert_array_equal(found.values, order)
-    np.testing.assert_array_equal(found.indices, where[order])
+    np.testing.assert_array_equal(result.values, order)
+    np.testing.assert_array_equal(result.indices, where[order])
 
 
 @pytest.mark.parametrize("sort", [np.sort, lambda a: a], ids=["in order", "mixed"])
@@ -166,6 +166,6 @@ def test_sums_of_many_sparse_values_are_those_of_dense_ones(session, sort):
         for p in places
     ]
     dense = sum(session.run(tf.sparse_tensor_to_dense(g, validate_indices=False)) for g in given)
-    found = session.run(tf.sparse_add(*given))
-    assert found.indices.tolist() == np.argwhere(dense).tolist()
-    np.testing.assert_array_equal(found.values, dense[dense != 0])
+    result = session.run(tf.sparse_add(*given))
+    assert result.indices.tolist() == np.argwhere(dense).tolist()
+    np.testing.assert_array_equal(result.values, dense[dense != 0])

@@ -8,8 +8,8 @@ import tensorfleet as tf
 
 def parts(session, fetches, *feeds):
     """The names of the operations that each part of a run calls together."""
-    found = session._prepare(fetches, dict.fromkeys(feeds)).program.plan.parts
-    return [[op.name for op in part.ops] for part in found if part.kind == "joined"]
+    result = session._prepare(fetches, dict.fromkeys(feeds)).program.plan.parts
+    return [[op.name for op in part.ops] for part in result if part.kind == "joined"]
 
 
 def test_columns_are_hashed_and_numbered_together_and_each_gets_its_own(session):
@@ -18,15 +18,15 @@ def test_columns_are_hashed_and_numbered_together_and_each_gets_its_own(session)
         tf.string_to_hash_bucket_fast(w, 10 + i, name=f"hash{i}")
         for i, w in zip(range(3), words, strict=True)
     ]
-    found = [tf.unique(h, name=f"unique{i}") for i, h in enumerate(hashed)]
-    assert parts(session, found, *words) == [
+    items = [tf.unique(h, name=f"unique{i}") for i, h in enumerate(hashed)]
+    assert parts(session, items, *words) == [
         ["hash0", "hash1", "hash2"],
         ["unique0", "unique1", "unique2"],
     ]
     given = [[b"a", b"bc", b"a"], [b"a long string of letters"], [b"", b"x", b"y", b"x", b"z" * 100]]
     feeds = dict(zip(words, given, strict=True))
-    alone = [session.run([h, *f], feeds) for h, f in zip(hashed, found, strict=True)]
-    together = session.run(found, feeds)
+    alone = [session.run([h, *f], feeds) for h, f in zip(hashed, items, strict=True)]
+    together = session.run(items, feeds)
     for (h, y, index), (joined_y, joined_index) in zip(alone, together, strict=True):
         np.testing.assert_array_equal(joined_y, y)
         np.testing.assert_array_equal(joined_index, index)
@@ -45,9 +45,9 @@ def test_columns_are_hashed_and_numbered_together_and_each_gets_its_own(session)
 )
 def test_numbers_of_any_vectors_are_found_together_as_alone(session, kind, given):
     vectors = [tf.placeholder(kind, [None]) for _ in given]
-    found = [tf.unique(v, tf.int64 if i else tf.int32) for i, v in enumerate(vectors)]
-    assert len(parts(session, found, *vectors)) == 1
-    results = session.run(found, dict(zip(vectors, given, strict=True)))
+    items = [tf.unique(v, tf.int64 if i else tf.int32) for i, v in enumerate(vectors)]
+    assert len(parts(session, items, *vectors)) == 1
+    results = session.run(items, dict(zip(vectors, given, strict=True)))
     for i, ((y, index), values) in enumerate(zip(results, given, strict=True)):
         assert y.tolist() == list(dict.fromkeys(values))
         assert y[index].tolist() == values
@@ -56,16 +56,16 @@ def test_numbers_of_any_vectors_are_found_together_as_alone(session, kind, given
 
 def test_matrices_and_words_are_each_found_alone(session):
     a, b = tf.placeholder(tf.string, [None]), tf.placeholder(tf.string, [None])
-    found = [tf.unique(v) for v in (a, b)]
-    (one, _), (other, _) = session.run(found, {a: [b"x", b"x"], b: [b"y", b"z"]})
+    items = [tf.unique(v) for v in (a, b)]
+    (one, _), (other, _) = session.run(items, {a: [b"x", b"x"], b: [b"y", b"z"]})
     assert (one.tolist(), other.tolist()) == ([b"x"], [b"y", b"z"])
 
 
 def test_what_is_wrong_with_one_of_them_is_said_of_that_one(session):
     a, b = tf.placeholder(tf.int32), tf.placeholder(tf.int32)
-    found = [tf.unique(a, name="fine"), tf.unique(b, name="wrong")]
+    results = [tf.unique(a, name="fine"), tf.unique(b, name="wrong")]
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"unique expects a 1D vector(?s:.)*wrong"):
-        session.run(found, {a: [1, 2], b: [[1], [2]]})
+        session.run(results, {a: [1, 2], b: [[1], [2]]})
 
 
 def test_one_that_needs_another_comes_after_it(session):
@@ -96,5 +96,5 @@ def test_a_gather_stays_before_the_update_that_was_made_after_it(session):
     rows = [tf.gather(table, tf.unique(i)[0]) for i in ids]
     change = tf.scatter_update(table, [7], [[5.0, 5.0]])
     session.run(table.initializer)
-    found = session.run([*rows, change.op], {ids[0]: [7, 7], ids[1]: [7]})
-    assert found[0].tolist() == found[1].tolist() == [[1.0, 1.0]]
+    result = session.run([*rows, change.op], {ids[0]: [7, 7], ids[1]: [7]})
+    assert result[0].tolist() == result[1].tolist() == [[1.0, 1.0]]

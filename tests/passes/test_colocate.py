@@ -14,11 +14,11 @@ GPU = "/job:localhost/replica:0/task:0/device:GPU:0"
 def leaf(name, device=None, *groups):
     """An operation in a device scope (None for no scope) that is colocated with others, by name."""
     with tf.device(device):
-        made = tf.placeholder_with_default(1.0, [], name=name)
+        result = tf.placeholder_with_default(1.0, [], name=name)
     if groups:
         listed = tf.AttrValue.ListValue(s=[f"loc:@{g}".encode() for g in groups])
-        made.op._set_attr("_class", tf.AttrValue(list=listed))
-    return made.op
+        result.op._set_attr("_class", tf.AttrValue(list=listed))
+    return result.op
 
 
 def placed(*ops, soft=False, devices=CPUS):

@@ -18,9 +18,9 @@ def test_a_chain_of_equal_operations_on_one_input_runs_once(session):
         for i in (0, 1)
     ]
     totals = [tf.reduce_sum(y) + tf.cast(tf.reduce_sum(i), tf.int64) for y, i in chains]
-    found = kinds(session, totals, words)
-    assert (found["hash0"], found["unique0"]) == ("host", "host")
-    assert (found["hash1"], found["unique1"]) == ("same", "same")
+    result = kinds(session, totals, words)
+    assert (result["hash0"], result["unique0"]) == ("host", "host")
+    assert (result["hash1"], result["unique1"]) == ("same", "same")
     one, other = session.run(totals, {words: [b"a", b"b", b"a"]})
     assert one == other
 
@@ -37,8 +37,8 @@ def test_other_attributes_arguments_or_constants_make_another_operation(session)
         tf.cast(tf.equal(words, "x", name="f"), tf.int64),
     ]
     sums = [tf.reduce_sum(r) for r in results]
-    found = kinds(session, sums, words, others)
-    assert [found[name] for name in "abcdef"] == ["joined"] * 3 + ["host"] * 2 + ["same"]
+    result = kinds(session, sums, words, others)
+    assert [result[name] for name in "abcdef"] == ["joined"] * 3 + ["host"] * 2 + ["same"]
     values = session.run(sums, {words: [b"x", b"x", b"y"], others: [b"z"]})
     assert values[3:] == [2, 1, 2]
 

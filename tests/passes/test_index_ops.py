@@ -19,15 +19,15 @@ def table(name="table"):
 def test_indices_of_gathers_are_joined_outside_of_segments(session):
     a, b = tf.placeholder(tf.int32, [2]), tf.placeholder(tf.int32, [None, 1])
     ids = tf.concat([a, tf.reshape(b, [-1])], 0, name="ids")
-    found = tf.tanh(tf.nn.embedding_lookup(table(), ids), name="found")
+    result = tf.tanh(tf.nn.embedding_lookup(table(), ids), name="found")
     session.run(tf.global_variables_initializer())
-    assert kinds(session, found, a, b) == {
+    assert kinds(session, result, a, b) == {
         "Reshape": "index",
         "ids": "index",
         "embedding_lookup": "gather",
         "found": "segment",
     } | {"embedding_lookup/Identity": "segment"}
-    assert session.run(found, {a: [1, 2], b: [[3], [4], [5]]}).shape == (5, 4)
+    assert session.run(result, {a: [1, 2], b: [[3], [4], [5]]}).shape == (5, 4)
 
 
 def test_indices_that_only_segments_use_stay_in_them(session):
@@ -72,10 +72,10 @@ def test_sums_over_equal_indices_stay_with_the_update_they_are_for(session):
     rows = tf.nn.embedding_lookup(table(), ids)
     train = tf.train.AdagradOptimizer(0.1).minimize(tf.reduce_sum(tf.square(rows), name="loss"))
     session.run(tf.global_variables_initializer())
-    found = kinds(session, train, ids)
-    sums = [kind for name, kind in found.items() if "UnsortedSegmentSum" in name]
+    result = kinds(session, train, ids)
+    sums = [kind for name, kind in result.items() if "UnsortedSegmentSum" in name]
     assert sums == ["index"]
-    assert "segment" in found.values()  # the rest of the step is compiled: its shapes stay the same
+    assert "segment" in result.values()  # the rest of the step is compiled: its shapes stay the same
     before = session.run(rows, {ids: [1, 2, 1, 7]})
     session.run(train, {ids: [1, 2, 1, 1]})
     after = session.run(rows, {ids: [1, 2, 1, 7]})
@@ -89,8 +89,8 @@ def test_accidental_hits_of_a_batch_of_any_size_stay_outside_of_the_segment(sess
     inputs = tf.nn.embedding_lookup(table(), words)
     losses = tf.nn.sampled_softmax_loss(table("out"), biases, near, inputs, 8, 50_000)
     session.run(tf.global_variables_initializer())
-    found = kinds(session, losses, words, near)
-    assert [kind for name, kind in found.items() if "SparseToDense" in name] == ["index"]
+    result = kinds(session, losses, words, near)
+    assert [kind for name, kind in result.items() if "SparseToDense" in name] == ["index"]
     for size in (3, 5):
         fed = {words: np.arange(size), near: np.arange(size)[:, None]}
         assert session.run(losses, fed).shape == (size,)

@@ -33,12 +33,12 @@ def numeric_gradient(w, x, steps):
             h = np.tanh(h @ v)
         return h.sum()
 
-    found = np.zeros(w.shape)
+    result = np.zeros(w.shape)
     for i in np.ndindex(w.shape):
         change = np.zeros(w.shape)
         change[i] = 1e-6
-        found[i] = (loss(w + change) - loss(w - change)) / 2e-6
-    return found
+        result[i] = (loss(w + change) - loss(w - change)) / 2e-6
+    return result
 
 
 @pytest.mark.parametrize("compile_it", [False, True])
@@ -47,9 +47,9 @@ def test_gradient_of_a_shared_weight_is_one_product_and_right(monkeypatch, compi
     x, w, gradient = shared_weight(4)
     value = np.random.RandomState(0).rand(7, 5).astype("f")
     session.run(tf.global_variables_initializer())
-    found, weight = session.run([gradient, w], {x: value})
+    result, weight = session.run([gradient, w], {x: value})
     assert step_types(session, [gradient, w], x).count("MatMul") == 4 + 3  # forward, and back to each state
-    np.testing.assert_allclose(found, numeric_gradient(weight.astype("d"), value, 4), rtol=2e-3, atol=2e-3)
+    np.testing.assert_allclose(result, numeric_gradient(weight.astype("d"), value, 4), rtol=2e-3, atol=2e-3)
 
 
 def test_two_terms_are_added_as_they_are(session):
@@ -94,7 +94,7 @@ def test_only_the_columns_of_a_product_that_are_used_are_computed(compile_it, mo
     gradient = tf.gradients(loss, v)[0]
     data = np.random.default_rng(0).normal(size=(4, 3))
     session.run(tf.global_variables_initializer())
-    found, a, b = session.run([gradient, v, w], {x: data})
+    result, a, b = session.run([gradient, v, w], {x: data})
     shapes = [
         step.kernel.__class__.__name__
         for item in session._prepare(gradient, {x: None}).program.items
@@ -102,5 +102,5 @@ def test_only_the_columns_of_a_product_that_are_used_are_computed(compile_it, mo
     ]
     session.run(gradient, {x: data})
     both = np.concatenate([data, a], 1) @ b
-    np.testing.assert_allclose(found, ((1 - np.tanh(both) ** 2) @ b.T)[:, 3:], rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(result, ((1 - np.tanh(both) ** 2) @ b.T)[:, 3:], rtol=1e-4, atol=1e-5)
     assert shapes.count("_Columns") == 1

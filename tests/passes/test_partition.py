@@ -13,16 +13,16 @@ LIMIT = tf.RunOptions(timeout_in_ms=60_000)
 @pytest.fixture(scope="module")
 def servers():
     spec = free_addresses(ps=1, worker=1)
-    made = [tf.train.Server(spec, job, 0) for job in ("ps", "worker")]
-    yield made
-    for server in made:
+    items = [tf.train.Server(spec, job, 0) for job in ("ps", "worker")]
+    yield items
+    for server in items:
         server.stop()
 
 
 @pytest.fixture(params=[0, 1], ids=["session on the ps", "session on the worker"])
 def session(servers, request):
-    with tf.Session(servers[request.param].target) as made:
-        yield made
+    with tf.Session(servers[request.param].target) as result:
+        yield result
     for server in servers:
         tf.Session.reset(server.target)
 

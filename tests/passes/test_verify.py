@@ -157,19 +157,19 @@ def test_a_folded_operation_without_a_value(local):
 
 def test_an_operation_of_a_loop_beside_the_loop(graph):
     loop = tf.while_loop(lambda i: i < 5, lambda i: i + 1, [tf.placeholder_with_default(0, [])])
-    made = Made(pipeline.make_plan(graph, [loop], [], [], Placer([WORKER])))
-    inner = next(op for op in made.plan.inside if op.type == "NextIteration")
-    made.plan.ops.insert(0, inner)
-    refused(made, "control", inner.name, "is there, and in the loop .* too")
+    result = Made(pipeline.make_plan(graph, [loop], [], [], Placer([WORKER])))
+    inner = next(op for op in result.plan.inside if op.type == "NextIteration")
+    result.plan.ops.insert(0, inner)
+    refused(result, "control", inner.name, "is there, and in the loop .* too")
 
 
 def test_a_lost_loop(graph):
     loop = tf.while_loop(lambda i: i < 5, lambda i: i + 1, [tf.placeholder_with_default(0, [])])
-    made = Made(pipeline.make_plan(graph, [loop], [], [], Placer([WORKER])))
-    (lost,) = made.plan.loops
-    made.plan.ops.remove(lost)
-    made.plan.fetches = ()
-    refused(made, "loops", lost.name, "is a loop, and missing")
+    result = Made(pipeline.make_plan(graph, [loop], [], [], Placer([WORKER])))
+    (lost,) = result.plan.loops
+    result.plan.ops.remove(lost)
+    result.plan.fetches = ()
+    refused(result, "loops", lost.name, "is a loop, and missing")
 
 
 def test_a_live_input_that_an_operation_does_not_have(local):

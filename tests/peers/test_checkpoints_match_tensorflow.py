@@ -36,31 +36,31 @@ def pair(request, tensorflow):
 
 
 def variables(tf, values, resource=False, partitioner=None):
-    made = {}
+    result = {}
     for name, value in values.items():
         # An empty string constant list needs its type; the rest is clear from the array.
         initial = tf.constant(value, tf.string) if value.dtype == object else tf.constant(value)
-        made[name] = tf.get_variable(name, initializer=initial, use_resource=resource)
-    made["bfloat16"] = tf.get_variable(
+        result[name] = tf.get_variable(name, initializer=initial, use_resource=resource)
+    result["bfloat16"] = tf.get_variable(
         "bfloat16", initializer=tf.constant([1.5, -2.0], tf.bfloat16), use_resource=resource
     )
     if partitioner is not None:
-        made["parts"] = tf.get_variable(
+        result["parts"] = tf.get_variable(
             "parts",
             [5, 80],
             initializer=tf.zeros_initializer(),
             partitioner=partitioner(tf),
             use_resource=resource,
         )
-    return made
+    return result
 
 
 def save(tf, path, resource=False, partitioner=None, **options):
     with tf.Graph().as_default(), tf.Session() as session:
-        made = variables(tf, VALUES, resource, partitioner)
+        result = variables(tf, VALUES, resource, partitioner)
         session.run(tf.global_variables_initializer())
         if partitioner is not None:
-            session.run(made["parts"].assign(PARTS))
+            session.run(result["parts"].assign(PARTS))
         return tf.train.Saver(**options).save(session, path, global_step=3)
 
 
@@ -68,14 +68,14 @@ def check_restored(tf, path, resource=False, partitioner=None, **options):
     with tf.Graph().as_default(), tf.Session() as session:
         blank = {k: np.full(v.shape, b"", object) if v.dtype == object else v * 0 for k, v in VALUES.items()}
         blank["bool"] = np.array([False, False])
-        made = variables(tf, blank, resource, partitioner)
+        result = variables(tf, blank, resource, partitioner)
         tf.train.Saver(**options).restore(session, path)
         for name, value in VALUES.items():
-            got = session.run(made[name])
+            got = session.run(result[name])
             np.testing.assert_array_equal(got, value, err_msg=name)
-        assert session.run(made["bfloat16"]).astype(np.float32).tolist() == [1.5, -2.0]
+        assert session.run(result["bfloat16"]).astype(np.float32).tolist() == [1.5, -2.0]
         if partitioner is not None:
-            np.testing.assert_array_equal(session.run(made["parts"].as_tensor()), PARTS)
+            np.testing.assert_array_equal(session.run(result["parts"].as_tensor()), PARTS)
 
 
 @pytest.mark.parametrize("resource", [False, True], ids=["ref", "resource"])
@@ -126,15 +126,17 @@ def test_many_variables_take_several_blocks(pair, tmp_path):
         if op is None:
             from tensorfleet.graph.apply import apply_op
 
-            made = apply_op("SaveV2", str(tmp_path / "m"), names, [""] * 3000, [pair[0].constant(1.0)] * 3000)
+            result = apply_op(
+                "SaveV2", str(tmp_path / "m"), names, [""] * 3000, [pair[0].constant(1.0)] * 3000
+            )
         else:
-            made = op(
+            result = op(
                 prefix=str(tmp_path / "m"),
                 tensor_names=names,
                 shape_and_slices=[""] * 3000,
                 tensors=[pair[0].constant(1.0)] * 3000,
             )
-        session.run(made)
+        session.run(result)
     assert os.path.getsize(tmp_path / "m.index") > 0
     reader = pair[1].train.NewCheckpointReader(str(tmp_path / "m"))
     assert sorted(reader.get_variable_to_shape_map()) == sorted(names)
@@ -202,12 +204,12 @@ def build_reshaping(tf):
 
 @pytest.mark.parametrize("make", [build_plain, build_sharded, build_reshaping])
 def test_the_operations_have_the_same_names(tensorflow, make):
-    found = []
+    results = []
     for tf in (tensorfleet, tensorflow):
         with tf.Graph().as_default() as graph:
             saver_def = make(tf).as_saver_def()
         ops = [o for o in graph.get_operations() if o.name.startswith(("save", "mine"))]
-        found.append(
+        results.append(
             (
                 [
                     (
@@ -222,9 +224,9 @@ def test_the_operations_have_the_same_names(tensorflow, make):
                 saver_def.SerializeToString(),
             )
         )
-    for mine, peer in zip(found[0][0], found[1][0], strict=True):
+    for mine, peer in zip(results[0][0], results[1][0], strict=True):
         assert mine == peer
-    assert found[0][1] == found[1][1]
+    assert results[0][1] == results[1][1]
 
 
 def test_the_older_format_is_read_whatever_it_holds(tensorflow, tmp_path):

@@ -95,8 +95,10 @@ def arrays(tf, a, b):
         with tf.control_dependencies([a.assign_add(1.0)]):
             return i + 1, made.write(i, tf.identity(b.assign_add(source.read(i))))
 
-    made = tf.while_loop(lambda i, _: i < 4, body, [0, tf.TensorArray(tf.float32, 4)], parallel_iterations=1)
-    return made[1].stack()
+    result = tf.while_loop(
+        lambda i, _: i < 4, body, [0, tf.TensorArray(tf.float32, 4)], parallel_iterations=1
+    )
+    return result[1].stack()
 
 
 def gradient(tf, a, b):
@@ -131,10 +133,10 @@ def ran(tf, target, program, use_resource):
         fetches = program(tf, *pair)
         with tf.Session(target) as session:
             session.run(tf.global_variables_initializer())
-            found = []
+            result = []
             for _ in range(2):
-                found += [session.run(fetches), session.run(pair)]
-            return found
+                result += [session.run(fetches), session.run(pair)]
+            return result
 
 
 @pytest.mark.parametrize("use_resource", [False, True], ids=["reference", "resource"])

@@ -34,7 +34,7 @@ def said(message):
 def build(tf, seed, devices):
     """A graph of leaves and variables, some of which follow others; returns the operations."""
     choose = random.Random(seed)
-    made = []
+    result = []
     for i in range(choose.randint(3, 8)):
         with tf.device(choose.choice(devices)):
             kind = choose.choice(["leaf", "leaf", "leaf", "reference", "resource"])
@@ -48,11 +48,11 @@ def build(tf, seed, devices):
         if groups:
             listed = tf.AttrValue.ListValue(s=[f"loc:@{g}".encode() for g in groups])
             op._set_attr("_class", tf.AttrValue(list=listed))
-        made.append(op)
+        result.append(op)
         if kind != "leaf":
             with tf.device(choose.choice(devices)):
-                made.append(assigned(tf, kind, op.outputs[0], f"n{i}_set"))
-    return made
+                result.append(assigned(tf, kind, op.outputs[0], f"n{i}_set"))
+    return result
 
 
 def assigned(tf, kind, variable, name):
@@ -64,21 +64,21 @@ def assigned(tf, kind, variable, name):
 def places(tf, seed, devices, soft, target=""):
     """Where a graph's operations are, or what is said of a device they cannot have."""
     with tf.Graph().as_default():
-        made = build(tf, seed, devices)
+        result = build(tf, seed, devices)
         config = tf.ConfigProto(device_count={"CPU": 3}, allow_soft_placement=soft)
         config.graph_options.optimizer_options.opt_level = -1
         config.graph_options.rewrite_options.disable_meta_optimizer = True
-        told = tf.RunMetadata()
+        metadata = tf.RunMetadata()
         asking = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE, output_partition_graphs=True)
         with tf.Session(target, config=config) as session:
             try:
-                session.run(made, options=asking, run_metadata=told)
+                session.run(result, options=asking, run_metadata=metadata)
             except tf.errors.InvalidArgumentError as e:
                 return said(str(e))
             if tf is tensorfleet:  # also of what needs no running
-                return {op.name: session._engine.placer.device_of(op) for op in made}
-    names = {op.name for op in made}
-    return {n.name: n.device for graph in told.partition_graphs for n in graph.node if n.name in names}
+                return {op.name: session._engine.placer.device_of(op) for op in result}
+    names = {op.name for op in result}
+    return {n.name: n.device for graph in metadata.partition_graphs for n in graph.node if n.name in names}
 
 
 @pytest.mark.parametrize("soft", [False, True], ids=["hard", "soft"])

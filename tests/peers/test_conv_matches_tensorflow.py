@@ -171,8 +171,8 @@ def test_conv2d_shapes_and_their_errors(x, w, attrs):
     with tf.Graph().as_default():
         holders = (tf.compat.v1.placeholder(tf.float32, s) for s in (x, w))
         try:
-            made = tf.raw_ops.Conv2D(**dict(zip(("input", "filter"), holders, strict=True)), **attrs)
-            expected = tuple(made.shape.as_list())
+            result = tf.raw_ops.Conv2D(**dict(zip(("input", "filter"), holders, strict=True)), **attrs)
+            expected = tuple(result.shape.as_list())
         except ValueError as error:
             with pytest.raises(ValueError) as ours:
                 conv_shapes.conv2d_shape(x, w, **attrs)

@@ -15,14 +15,14 @@ def plain(value):
 
 
 def elements(tf, dataset, limit=20):
-    found, following = [], tf.data.make_one_shot_iterator(dataset).get_next()
+    result, following = [], tf.data.make_one_shot_iterator(dataset).get_next()
     with tf.Session() as session:
         try:
-            while len(found) < limit:
-                found.append(plain(session.run(following)))
+            while len(result) < limit:
+                result.append(plain(session.run(following)))
         except tf.errors.OutOfRangeError:
             pass
-    return found
+    return result
 
 
 def numbers(tf, *args):
@@ -104,12 +104,12 @@ def test_optional_elements(tensorflow):
             iterator = tf.data.make_one_shot_iterator(numbers(tf, 2).map(lambda n: (n, n * 2)))
             following = tf.data.experimental.get_next_as_optional(iterator)
             there, value = following.has_value(), following.get_value()
-            found = [plain(session.run([there, value])) for _ in range(2)]
-            found.append(plain(session.run(there)))
+            result = [plain(session.run([there, value])) for _ in range(2)]
+            result.append(plain(session.run(there)))
             with pytest.raises(tf.errors.InvalidArgumentError) as error:
                 session.run(value)
             assert "The given optional does not have a value." in str(error.value)
-            return found
+            return result
 
     assert run(tensorfleet) == run(tensorflow)
 

@@ -31,29 +31,29 @@ def outcome(tf, build, limit=12):
             dataset = build(tf)
         except (TypeError, ValueError) as e:
             return type(e)
-        found = []
+        results = []
         following = tf.data.make_one_shot_iterator(dataset).get_next()
         with tf.Session() as session:
-            while len(found) < limit:
+            while len(results) < limit:
                 try:
-                    found.append(simple(session.run(following)))
+                    results.append(simple(session.run(following)))
                 except tf.errors.OutOfRangeError:
                     break
                 except tf.errors.OpError as e:
-                    found.append(type(e).__name__)
-        return str(tf.data.get_output_shapes(dataset)), str(tf.data.get_output_types(dataset)), found
+                    results.append(type(e).__name__)
+        return str(tf.data.get_output_shapes(dataset)), str(tf.data.get_output_types(dataset)), results
 
 
 def example(tf, **features):
-    made = {}
+    by_name = {}
     for key, values in features.items():
         if isinstance(values[0], bytes):
-            made[key] = tf.train.Feature(bytes_list=tf.train.BytesList(value=values))
+            by_name[key] = tf.train.Feature(bytes_list=tf.train.BytesList(value=values))
         elif isinstance(values[0], float):
-            made[key] = tf.train.Feature(float_list=tf.train.FloatList(value=values))
+            by_name[key] = tf.train.Feature(float_list=tf.train.FloatList(value=values))
         else:
-            made[key] = tf.train.Feature(int64_list=tf.train.Int64List(value=values))
-    return tf.train.Example(features=tf.train.Features(feature=made)).SerializeToString()
+            by_name[key] = tf.train.Feature(int64_list=tf.train.Int64List(value=values))
+    return tf.train.Example(features=tf.train.Features(feature=by_name)).SerializeToString()
 
 
 def numbers(tf, *args):
@@ -414,14 +414,14 @@ def test_reading_by_queues(tensorflow, tmp_path):
             reader = tf.TextLineReader(skip_header_lines=1)
             record = reader.read(queue)
             counts = reader.num_records_produced(), reader.num_work_units_completed()
-            found = []
+            results = []
             for _ in range(6):
                 try:
-                    found.append(session.run(record))
+                    results.append(session.run(record))
                 except tf.errors.OpError as e:
-                    found.append(type(e).__name__)
-                found.append(session.run(counts))
-            return found, [(o.name, o.type) for o in graph.get_operations()]
+                    results.append(type(e).__name__)
+                results.append(session.run(counts))
+            return results, [(o.name, o.type) for o in graph.get_operations()]
 
     assert read(tf) == read(tensorflow)
 
@@ -441,7 +441,7 @@ def test_pipelines_travel_between_the_libraries(tensorflow, ours):
     data = graph.as_graph_def().SerializeToString()
     with target.Graph().as_default(), target.Session() as session:
         target.import_graph_def(target.GraphDef.FromString(data), name="")
-        found = [session.run("result:0").tolist() for _ in range(3)]
-        assert found == [[3, 4, 9, 10], [15, 16, 21, 22], [27, 28]]
+        items = [session.run("result:0").tolist() for _ in range(3)]
+        assert items == [[3, 4, 9, 10], [15, 16, 21, 22], [27, 28]]
         with pytest.raises(target.errors.OutOfRangeError):
             session.run("result:0")

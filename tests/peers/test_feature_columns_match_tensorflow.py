@@ -75,14 +75,14 @@ PROGRAMS = {
 def outcome(tf, program):
     with tf.Graph().as_default(), tf.Session() as session, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # TensorFlow's own use of what it deprecated
-        made = PROGRAMS[program](tf, tf.feature_column, Columns(tf))
+        result = PROGRAMS[program](tf, tf.feature_column, Columns(tf))
         variables = tf.global_variables()
         session.run([tf.global_variables_initializer(), tf.tables_initializer()])
         for v in variables:
             shape = v.shape.as_list()
             v.load((np.arange(np.prod(shape)).reshape(shape) / 10 + 0.1).astype(np.float32), session)
         names = [v.op.name for v in variables], [v.op.name for v in tf.trainable_variables()]
-        return names, session.run(made)
+        return names, session.run(result)
 
 
 @pytest.mark.parametrize("program", PROGRAMS)

@@ -31,10 +31,10 @@ def drawn(tf, program):
     with tf.Graph().as_default(), tf.Session() as sess:
         generator = tf.random.experimental.Generator.from_seed(SEED, alg=1)
         state = generator.state
-        made = program(tf, generator)
+        result = program(tf, generator)
         sess.run(tf.global_variables_initializer())
-        found = [sess.run(t) for t in made]  # one after the other
-        return [*found, *[sess.run(t) for t in made], sess.run(state)]
+        items = [sess.run(t) for t in result]  # one after the other
+        return [*items, *[sess.run(t) for t in result], sess.run(state)]
 
 
 @pytest.mark.parametrize("program", DRAWS.values(), ids=DRAWS.keys())
@@ -46,9 +46,9 @@ def test_successes(tensorflow):
     def found(tf):
         with tf.Graph().as_default(), tf.Session() as sess:
             generator = tf.random.experimental.Generator.from_seed(SEED, alg=1)
-            made = generator.binomial([4, 3], np.array([100.0, 1000.0, 600.0]), np.array([0.3, 0.4, 0.9]))
+            result = generator.binomial([4, 3], np.array([100.0, 1000.0, 600.0]), np.array([0.3, 0.4, 0.9]))
             sess.run(tf.global_variables_initializer())
-            return sess.run(made)
+            return sess.run(result)
 
     same(found(tensorfleet), found(tensorflow))
 

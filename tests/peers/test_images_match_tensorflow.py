@@ -108,15 +108,15 @@ def unknown(library, value):
 
 
 def both(tensorflow, call):
-    found = []
+    result = []
     for library in (tf, tensorflow):
         graph = library.Graph()
         with graph.as_default(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tensors = call(library.image, library)
             with library.Session(graph=graph) as session:
-                found.append((tensors, session.run(tensors)))
-    return found
+                result.append((tensors, session.run(tensors)))
+    return result
 
 
 @pytest.mark.parametrize("name", CALLS)
@@ -142,7 +142,7 @@ def test_pixels_are_tensorflows(tensorflow, name):
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("covered", [0.1, 0.7])
 def test_random_crops_around_boxes_are_tensorflows(tensorflow, seed, covered):
-    found = []
+    results = []
     for library in (tf, tensorflow):
         graph = library.Graph()
         with graph.as_default(), library.Session(graph=graph) as session:
@@ -154,8 +154,8 @@ def test_random_crops_around_boxes_are_tensorflows(tensorflow, seed, covered):
                 min_object_covered=covered,
                 area_range=[0.08, 1.0],
             )
-            found.append([session.run(sampled) for _ in range(3)])
-    for ours, theirs in zip(*found, strict=True):
+            results.append([session.run(sampled) for _ in range(3)])
+    for ours, theirs in zip(*results, strict=True):
         for a, b in zip(ours, theirs, strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-6)
 
@@ -169,11 +169,15 @@ def smooth_picture(channels=3):
     return ((np.stack(layers, -1) + 2) / 4 * 255).astype(np.uint8)
 
 
-def file_of(pixels, kind, **options):
+def file_of(pixels, kind, mode=None, **options):
     from PIL import Image
 
+    pixels = pixels.squeeze()
+    image = Image.fromarray(pixels)
+    if mode is not None:
+        image = Image.frombytes(mode, pixels.shape[1::-1], pixels.tobytes())
     out = io.BytesIO()
-    Image.fromarray(pixels.squeeze()).save(out, kind, **options)
+    image.save(out, kind, **options)
     return out.getvalue()
 
 
@@ -192,6 +196,19 @@ def test_jpeg_files_decode_alike(tensorflow, channels, ratio, method):
     options = dict(channels=channels, ratio=ratio, dct_method=method)
     ours, theirs = decoded(tensorflow, lambda i, t: i.decode_jpeg(data, **options))
     assert np.abs(ours - theirs).max() <= (3 if method == "" else 0)
+
+
+@pytest.mark.parametrize("ratio", [2, 4, 8])
+@pytest.mark.parametrize("mode", ["L", "RGB", "CMYK"])
+@pytest.mark.parametrize("size", [(16, 16), (33, 50), (9, 15), (3, 100)])
+def test_jpeg_files_of_any_size_and_color_mode_shrink_alike(tensorflow, ratio, mode, size):
+    y, x = np.mgrid[: size[0], : size[1]]
+    waves = [127 + 120 * np.sin(x / 20 + i) * np.cos(y / 30 + i) for i in range(len(mode))]
+    data = file_of(np.stack(waves, -1).astype(np.uint8), "JPEG", mode=mode, quality=95)
+    options = dict(ratio=ratio, dct_method="INTEGER_ACCURATE")
+    ours, theirs = decoded(tensorflow, lambda i, t: i.decode_jpeg(data, **options))
+    # A side shorter than the ratio is averaged, not decoded at that scale.
+    assert np.abs(ours - theirs).max() <= (2 if min(size) >= ratio else 16)
 
 
 @pytest.mark.parametrize("channels", [0, 1, 3, 4])

@@ -68,17 +68,17 @@ def theirs(tmp_path_factory):
         [sys.executable, "-c", CASES + PEER, file], timeout=120, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    with np.load(file) as found:
-        return dict(found)
+    with np.load(file) as result:
+        return dict(result)
 
 
 @pytest.fixture(scope="module")
 def ours():
-    made = {}
-    exec(CASES, made)
+    by_name = {}
+    exec(CASES, by_name)
     with tf.Graph().as_default(), tf.Session() as session:
         return session.run(
-            {name: ask() for name, ask in made["cases"](tf.keras.backend, tf.constant).items()}
+            {name: ask() for name, ask in by_name["cases"](tf.keras.backend, tf.constant).items()}
         )
 
 

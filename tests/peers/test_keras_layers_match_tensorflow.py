@@ -94,8 +94,8 @@ np.savez(sys.argv[2], **saved)
 def theirs(tmp_path_factory):
     file = str(tmp_path_factory.mktemp("keras") / "layers.npz")
     subprocess.run([sys.executable, "-c", PEER, json.dumps(CASES), file], check=True, timeout=120)
-    with np.load(file) as found:
-        return dict(found)
+    with np.load(file) as result:
+        return dict(result)
 
 
 def made(name, arguments):

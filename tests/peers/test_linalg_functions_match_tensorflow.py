@@ -62,7 +62,7 @@ CALLS = {
 @pytest.mark.parametrize("name", CALLS)
 def test_values_and_gradients_are_tensorflows(tensorflow, name):
     call, value = CALLS[name]
-    found = []
+    results = []
     for library in (tf, tensorflow):
         graph = library.Graph()
         with graph.as_default(), warnings.catch_warnings():
@@ -72,6 +72,6 @@ def test_values_and_gradients_are_tensorflows(tensorflow, name):
             weights = np.random.RandomState(1).rand(*y.shape.as_list())
             (dx,) = library.gradients(y * weights, x)
             with library.Session(graph=graph) as session:
-                found.append(session.run([y, dx]))
-    for ours, theirs in zip(*found, strict=True):
+                results.append(session.run([y, dx]))
+    for ours, theirs in zip(*results, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-6, atol=1e-7)

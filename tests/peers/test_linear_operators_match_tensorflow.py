@@ -170,8 +170,8 @@ def test_gradients(tensorflow, kind):
     def program(tf):
         x = tf.constant(A)
         operator = GRADIENTS[kind](tf, x)
-        found = [operator.matmul(U), operator.solve(U), operator.log_abs_determinant(), operator.trace()]
-        return [g for y in found for g in tf.gradients(y, x) if g is not None]
+        results = [operator.matmul(U), operator.solve(U), operator.log_abs_determinant(), operator.trace()]
+        return [g for y in results for g in tf.gradients(y, x) if g is not None]
 
     agree(tensorflow, program)
 
@@ -195,9 +195,14 @@ def test_products_are_of_the_same_kind_and_keep_the_same_promises(tensorflow, pa
     def described(tf):
         with tf.Graph().as_default():
             left, right = (kinds(tf)[k]() for k in PRODUCTS[pair])
-            made = left.matmul(right)
-            hints = made.is_non_singular, made.is_self_adjoint, made.is_positive_definite, made.is_square
-            return type(made).__name__, made.name, hints
+            result = left.matmul(right)
+            hints = (
+                result.is_non_singular,
+                result.is_self_adjoint,
+                result.is_positive_definite,
+                result.is_square,
+            )
+            return type(result).__name__, result.name, hints
 
     assert described(tensorfleet) == described(tensorflow)
 

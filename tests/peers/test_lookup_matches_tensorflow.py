@@ -123,13 +123,13 @@ def test_a_table_must_be_filled_first(tensorflow):
 
 
 def test_the_graphs_have_the_same_names(tensorflow):
-    found = []
+    results = []
     for tf in (tensorfleet, tensorflow):
         with tf.Graph().as_default() as graph:
             vocabulary(tf).lookup(tf.constant(["a"]))
             tf.tables_initializer()
-            found.append([(o.name, o.type) for o in graph.get_operations()])
-    assert found[0] == found[1]
+            results.append([(o.name, o.type) for o in graph.get_operations()])
+    assert results[0] == results[1]
 
 
 def dense(tf, session, **kwargs):
@@ -149,11 +149,11 @@ def dense(tf, session, **kwargs):
 
 
 def test_dense_tables(tensorflow):
-    found = []
+    results = []
     for tf in (tensorfleet, tensorflow):
         with tf.Graph().as_default(), tf.Session() as session:
-            found.append(dense(tf, session, initial_num_buckets=8))
-    for ours, theirs in zip(*found, strict=True):
+            results.append(dense(tf, session, initial_num_buckets=8))
+    for ours, theirs in zip(*results, strict=True):
         for a, b in zip(ours, theirs, strict=True):
             np.testing.assert_array_equal(a, b)
 
@@ -184,15 +184,15 @@ def test_checkpoints_of_tables_are_exchanged(tensorflow, tmp_path, ours_writes):
         )
 
     with writer.Graph().as_default(), writer.Session() as session:
-        made = table(writer)
+        output = table(writer)
         keys, values = (writer.constant(v, writer.int64) for v in ([5, 6], [50, 60]))
-        session.run(made.insert(keys, values))
+        session.run(output.insert(keys, values))
         writer.train.Saver().save(session, path, write_meta_graph=False)
     with reader.Graph().as_default(), reader.Session() as session:
-        made = table(reader)
+        output = table(reader)
         reader.train.Saver().restore(session, path)
-        found = session.run(made.lookup(reader.constant([5, 6, 7], reader.int64)))
-    assert found.tolist() == [50, 60, -1]
+        result = session.run(output.lookup(reader.constant([5, 6, 7], reader.int64)))
+    assert result.tolist() == [50, 60, -1]
 
 
 def test_outcomes_are_compared_at_all():

@@ -84,7 +84,7 @@ def assert_close(ours, theirs):
 @pytest.mark.parametrize(("name", "index", "sample"), CASES, ids=IDS)
 def test_value_and_gradient_are_tensorflows(tensorflow, name, index, sample):
     if name.startswith("Fleet"):
-        pytest.skip("ours alone")
+        pytest.skip("TensorFlow has no such op")
     graph = tf.Graph()
     with graph.as_default():
         inputs = placeholders_for(name, sample)

@@ -14,10 +14,10 @@ def attempt(tf, device, **config):
     with tf.Graph().as_default():
         fine = tf.constant(2.0) + 1.0
         with tf.Session(config=tf.ConfigProto(**config)) as session:
-            found = [outcome(tf, session, fine)]
+            results = [outcome(tf, session, fine)]
             with tf.device(device):
                 odd = tf.add(1.0, 2.0, name="odd")
-            return [*found, outcome(tf, session, fine), outcome(tf, session, odd)]
+            return [*results, outcome(tf, session, fine), outcome(tf, session, odd)]
 
 
 def outcome(tf, session, fetch):
@@ -46,16 +46,16 @@ def test_only_what_runs_is_placed_on_request(tensorflow):
 def test_models_of_costs_come_at_the_same_runs(tensorflow, every, after):
     def counts(tf):
         options = tf.GraphOptions(build_cost_model=every, build_cost_model_after=after)
-        found = []
+        result = []
         with tf.Graph().as_default():
             x = tf.placeholder(tf.float32, [2], name="x")
             y = tf.reduce_sum(tf.square(x, name="y"), name="z")
             with tf.Session(config=tf.ConfigProto(graph_options=options)) as session:
                 for _ in range(7):
-                    told = tf.RunMetadata()
-                    session.run(y, {x: [1.0, 2.0]}, run_metadata=told)
-                    found.append(sorted(n.name for n in told.cost_graph.node))
-        return found
+                    metadata = tf.RunMetadata()
+                    session.run(y, {x: [1.0, 2.0]}, run_metadata=metadata)
+                    result.append(sorted(n.name for n in metadata.cost_graph.node))
+        return result
 
     assert counts(tensorfleet) == counts(tensorflow)
 

@@ -78,30 +78,30 @@ def reserved_numbers(message: Descriptor) -> set[int]:
 
 def differences(ours: Descriptor, theirs: Descriptor) -> list[str]:
     """Every way in which the two messages, and those nested in them, are not the same."""
-    found = []
+    result = []
     reserved = reserved_numbers(ours)
     for name, field in theirs.fields_by_name.items():
         if name not in ours.fields_by_name and field.number not in reserved:
-            found.append(f"{ours.full_name} lacks {name} = {field.number}")
+            result.append(f"{ours.full_name} lacks {name} = {field.number}")
     for name, field in ours.fields_by_name.items():
         other = theirs.fields_by_name.get(name)
         if other is None and field.GetOptions().deprecated:
             continue  # 1.15 has it
         if other is None:
-            found.append(f"{ours.full_name}.{name} is not in TensorFlow")
+            result.append(f"{ours.full_name}.{name} is not in TensorFlow")
         elif (mine := traits(field, in_tensorflow)) != (wanted := traits(other)):
-            found.append(f"{ours.full_name}.{name}: {mine}, TensorFlow has {wanted}")
+            result.append(f"{ours.full_name}.{name}: {mine}, TensorFlow has {wanted}")
     for name, nested in theirs.nested_types_by_name.items():
         if name in ours.nested_types_by_name:
-            found += differences(ours.nested_types_by_name[name], nested)
+            result += differences(ours.nested_types_by_name[name], nested)
         elif not nested.GetOptions().map_entry:
-            found.append(f"{ours.full_name} lacks message {name}")
+            result.append(f"{ours.full_name} lacks message {name}")
     for name, enum in theirs.enum_types_by_name.items():
         if name in ours.enum_types_by_name:
-            found += enum_differences(ours.enum_types_by_name[name], enum)
+            result += enum_differences(ours.enum_types_by_name[name], enum)
         else:
-            found.append(f"{ours.full_name} lacks enum {name}")
-    return found
+            result.append(f"{ours.full_name} lacks enum {name}")
+    return result
 
 
 def enum_differences(ours: EnumDescriptor, theirs: EnumDescriptor) -> list[str]:
@@ -119,10 +119,10 @@ def test_message_is_the_same_as_tensorflows(tensorflow, name):
     pool = descriptor_pool.Default()
     ours = getattr(protos, name).DESCRIPTOR
     if isinstance(ours, EnumDescriptor):
-        found = enum_differences(ours, pool.FindEnumTypeByName(in_tensorflow(ours.full_name)))
+        result = enum_differences(ours, pool.FindEnumTypeByName(in_tensorflow(ours.full_name)))
     else:
-        found = differences(ours, pool.FindMessageTypeByName(in_tensorflow(ours.full_name)))
-    assert found == []
+        result = differences(ours, pool.FindMessageTypeByName(in_tensorflow(ours.full_name)))
+    assert result == []
 
 
 def test_a_graph_passes_through_our_messages_unchanged(tensorflow):

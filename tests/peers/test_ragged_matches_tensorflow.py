@@ -33,14 +33,14 @@ def numbers(tf):
 def sums_of_gradients(tf):
     x = tf.constant([1.0, 2.0, 3.0, 4.0])
     rows = tf.RaggedTensor.from_row_splits(x, [0, 1, 4])
-    found = [
+    results = [
         tf.reduce_sum(rows * rows, 1),
         tf.concat([rows, rows * 2.0], 1).flat_values,
         rows[1, 1:],
         tf.reduce_max(rows, 0),
         tf.gather(rows, [1, 1]).flat_values,
     ]
-    return [tf.convert_to_tensor(tf.gradients(y, x)[0]) for y in found]
+    return [tf.convert_to_tensor(tf.gradients(y, x)[0]) for y in results]
 
 
 VALUES = {

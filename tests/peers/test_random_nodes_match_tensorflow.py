@@ -76,7 +76,7 @@ class Dice:
             allowed = [s.decode() for s in attr.allowed_values.list.s]
             return draw.choice(allowed or ["a"])
         many = [0, 1, 2, 4, 4, 5]
-        made = {
+        result = {
             "int": lambda: draw.choice([-1, 0, 1, 1, 2, 3]),
             "float": lambda: draw.choice([-1.0, 0.0, 0.5, 1.0, 2.0]),
             "bool": lambda: draw.random() < 0.5,
@@ -85,9 +85,9 @@ class Dice:
             "list(type)": lambda: draw.choices(TYPES[:3], k=draw.choice([1, 2])),
             "list(float)": lambda: draw.choices([0.0, 1.0, 2.0], k=draw.choice([0, 1, 2])),
         }.get(kind)
-        if made is None:
+        if result is None:
             raise Unfit
-        return made()
+        return result()
 
     def node(self):
         """The arguments of `tf.raw_ops`: tensors and attributes."""
@@ -129,12 +129,12 @@ def outcome(library, name, inputs, attrs):
     with library.Graph().as_default():
         tensors = {n: tensor(given) for n, given in inputs.items()}
         try:
-            made = getattr(library.raw_ops, name)(
+            result = getattr(library.raw_ops, name)(
                 **{called.get(n, n): v for n, v in (tensors | attrs).items()}
             )
         except (TypeError, ValueError, NotImplementedError) as error:
             return type(error).__name__
-    flat = made if isinstance(made, (list, tuple)) else [made]
+    flat = result if isinstance(result, (list, tuple)) else [result]
     flat = [t for part in flat for t in (part if isinstance(part, list) else [part])]
     return [(t.dtype.base_dtype.name, str(t.shape).replace("?", "None")) for t in flat if hasattr(t, "shape")]
 

@@ -50,13 +50,13 @@ def outcome(tf, build, names, runs):
             return type(e)
         session.run(queue.enqueue_many([names]))
         session.run(queue.close())
-        found = []
+        results = []
         for run in runs:
             try:
-                found.append((run, plain(session.run(ops[run]))))
+                results.append((run, plain(session.run(ops[run]))))
             except tf.errors.OpError as e:
-                found.append((run, type(e).__name__))
-        return found, reader.supports_serialize, reader.reader_ref.dtype.name
+                results.append((run, type(e).__name__))
+        return results, reader.supports_serialize, reader.reader_ref.dtype.name
 
 
 ALL = ["read", "counts"] * 7 + ["reset", "counts", "several", "none"]
@@ -111,22 +111,22 @@ def test_states_are_saved_and_restored(tensorflow, folder, kind):
         with tf.Graph().as_default(), tf.Session() as session:
             queue = tf.FIFOQueue(9, [tf.string], shapes=[()])
             reader = getattr(tf, kind)()
-            state, told = reader.serialize_state(), tf.placeholder(tf.string)
-            restore, read = reader.restore_state(told), reader.read(queue)
+            state, output = reader.serialize_state(), tf.placeholder(tf.string)
+            restore, read = reader.restore_state(output), reader.read(queue)
             counts = [reader.num_records_produced(), reader.num_work_units_completed()]
             session.run(queue.enqueue_many([["a", "b", "empty"]]))
             session.run(read)
             kept = session.run(state)
-            found = [kept, plain(session.run(read)), plain(session.run(counts))]
-            session.run(restore, {told: kept})
-            found += [plain(session.run(counts)), plain(session.run(read)), session.run(state)]
+            result = [kept, plain(session.run(read)), plain(session.run(counts))]
+            session.run(restore, {output: kept})
+            result += [plain(session.run(counts)), plain(session.run(read)), session.run(state)]
             for nonsense in (b"", b"\x08", b"nonsense"):
                 try:
-                    session.run(restore, {told: nonsense})
-                    found.append(plain(session.run(counts)))
+                    session.run(restore, {output: nonsense})
+                    result.append(plain(session.run(counts)))
                 except tf.errors.OpError as e:
-                    found.append(type(e).__name__)
-            return found
+                    result.append(type(e).__name__)
+            return result
 
     assert run(tf) == run(tensorflow)
 
@@ -180,19 +180,19 @@ def queue_outcome(tf, build, elements):
             return type(e)
         described = [[d.name for d in queue.dtypes], [str(s) for s in queue.shapes], queue.names, queue.name]
         attrs = sorted((k, str(v)) for k, v in graph.as_graph_def().node[0].attr.items())
-        found = []
+        results = []
         for kind, element in elements.items():
             for many in (False, True):
                 try:
                     put = queue.enqueue_many(element) if many else queue.enqueue(element)
                     session.run(put, options=tf.RunOptions(timeout_in_ms=20_000))
-                    found.append((kind, many, int(session.run(queue.size()))))
-                    found.append(came_out(tf, session, queue, found[-1][-1]))
+                    results.append((kind, many, int(session.run(queue.size()))))
+                    results.append(came_out(tf, session, queue, results[-1][-1]))
                 except (TypeError, ValueError, KeyError, AttributeError) as e:
-                    found.append((kind, many, type(e).__name__))
+                    results.append((kind, many, type(e).__name__))
                 except tf.errors.OpError as e:
-                    found.append((kind, many, type(e).__name__))
-        return described, attrs, found
+                    results.append((kind, many, type(e).__name__))
+        return described, attrs, results
 
 
 def came_out(tf, session, queue, count):

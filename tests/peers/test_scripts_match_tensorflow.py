@@ -52,15 +52,15 @@ def said(launch, pattern):
     ],
 )
 def test_cluster_scripts(tmp_path, name, ps, workers, arguments, pattern):
-    found = {}
+    by_name = {}
     for library in LIBRARIES:
         options = ["--ps", str(ps), "--workers", str(workers), *alias(library)]
         directory = tmp_path / library
         directory.mkdir()
         done = run(directory, "run", *options, script(name), "--", *arguments, **environment(library))
         assert done.code == 0, done.stdout + done.stderr
-        found[library] = said(done, pattern)
-    assert found["tensorfleet"] == found["tensorflow"] != []
+        by_name[library] = said(done, pattern)
+    assert by_name["tensorfleet"] == by_name["tensorflow"] != []
 
 
 def test_synchronous_replicas(tmp_path):

@@ -48,7 +48,7 @@ CALLS = {
 
 
 def both(tensorflow, value, call, gradient=True):
-    found = []
+    result = []
     for library in (tf, tensorflow):
         graph = library.Graph()
         with graph.as_default(), warnings.catch_warnings():
@@ -59,8 +59,8 @@ def both(tensorflow, value, call, gradient=True):
             (dx,) = library.gradients(y * weights, x) if gradient else (None,)
             wanted = [y] if dx is None else [y, dx]
             with library.Session(graph=graph) as session:
-                found.append((y, session.run(wanted)))
-    return found
+                result.append((y, session.run(wanted)))
+    return result
 
 
 @pytest.mark.parametrize("name", CALLS)

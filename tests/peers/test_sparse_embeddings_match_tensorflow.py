@@ -38,9 +38,9 @@ def gradient(combiner, weights=None):
         weighed = (
             None if weights is None else tf.SparseTensor(weights[0], tf.constant(weights[1]), weights[2])
         )
-        found = tf.nn.embedding_lookup_sparse(table, tf.SparseTensor(*IDS), weighed, combiner=combiner)
+        result = tf.nn.embedding_lookup_sparse(table, tf.SparseTensor(*IDS), weighed, combiner=combiner)
         xs = [table] if weighed is None else [table, weighed.values]
-        return [tf.convert_to_tensor(g) for g in tf.gradients(found * tf.constant([[1.0, 2.0]]), xs)]
+        return [tf.convert_to_tensor(g) for g in tf.gradients(result * tf.constant([[1.0, 2.0]]), xs)]
 
     return program
 

@@ -88,8 +88,8 @@ def _context(tf):
                 seen.append((d.in_cross_replica_context(), tf.identity(v).name))
                 return {"a": [1, tf.constant(2.0, name="two")]}
 
-            found = strategy.experimental_run(replica)
-        seen += [found["a"][0], [t.name for t in strategy.experimental_local_results(found["a"][1])]]
+            result = strategy.experimental_run(replica)
+        seen += [result["a"][0], [t.name for t in strategy.experimental_local_results(result["a"][1])]]
         seen += [strategy.extended.worker_devices, strategy.extended.parameter_devices]
     return [list(s) if isinstance(s, tuple) else s for s in seen]
 
@@ -105,14 +105,14 @@ def _pieces(tf, size, batch):
         with strategy.scope():
             batches = strategy.make_dataset_iterator(tf.data.Dataset.range(size).batch(batch))
             element = strategy.experimental_local_results(batches.get_next())
-        found = []
+        result = []
         with tf.Session(config=tf.ConfigProto(device_count={"CPU": 2})) as sess:
             sess.run(batches.initialize())
             while True:
                 try:
-                    found.append([a.tolist() for a in sess.run(element)])
+                    result.append([a.tolist() for a in sess.run(element)])
                 except tf.errors.OutOfRangeError:
-                    return found
+                    return result
 
 
 @pytest.mark.parametrize(("size", "batch"), [(12, 4), (10, 4), (8, 8)])

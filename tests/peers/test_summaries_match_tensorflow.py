@@ -15,10 +15,10 @@ RECORDS = [b"hello", b"", bytes(range(256)) * 300]
 def built(tf, build):
     """What a function of `tf` builds: names and types of all operations, tags, what the summaries give."""
     with tf.Graph().as_default() as graph:
-        made = build(tf)
+        result = build(tf)
         merged = tf.summary.merge_all()
         with tf.Session() as sess:
-            summary = tf.Summary.FromString(sess.run(made if merged is None else merged))
+            summary = tf.Summary.FromString(sess.run(result if merged is None else merged))
     return [(o.name, o.type) for o in graph.get_operations()], summary
 
 
@@ -106,12 +106,12 @@ def test_histograms_are_refused_in_the_same_words(tensorflow, values):
     for lib in (tf, tensorflow):
         with pytest.raises(lib.errors.InvalidArgumentError) as e:
             built(lib, lambda lib: lib.summary.histogram("h", values))
-        found = [
+        items = [
             w
             for w in ("Nan in summary histogram for: h", "Infinity in Histogram for: h")
             if w in str(e.value)
         ]
-        said.append(found)
+        said.append(items)
     assert said[0] == said[1] and len(said[0]) == 1
 
 
@@ -205,13 +205,13 @@ def test_record_files_are_read_by_either(tensorflow, tmp_path, kind):
 
 def outcome(lib, path, kind):
     """The records before an error and what the error says first."""
-    found = []
+    results = []
     try:
         for record in lib.python_io.tf_record_iterator(path, lib.python_io.TFRecordOptions(kind)):
-            found.append(record)
+            results.append(record)
     except lib.errors.DataLossError as e:
-        return found, e.message.partition(" (file:")[0]
-    return found, None
+        return results, e.message.partition(" (file:")[0]
+    return results, None
 
 
 @pytest.mark.parametrize("kind", KINDS)

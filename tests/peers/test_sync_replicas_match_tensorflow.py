@@ -9,15 +9,15 @@ INSIDE = ("gradients/",)
 
 
 def described(graph) -> list:
-    found = []
+    result = []
     for op in graph.get_operations():
         if not op.name.startswith(INSIDE):
             inputs = [i.name.replace("/read:0", ":0") for i in op.inputs]
             device = op.device
             if op.type == "FIFOQueueV2":  # TensorFlow 2 adds what 1.15 did not
                 device = device.removesuffix("/device:CPU:*")
-            found.append((op.name, op.type, inputs, sorted(c.name for c in op.control_inputs), device))
-    return found
+            result.append((op.name, op.type, inputs, sorted(c.name for c in op.control_inputs), device))
+    return result
 
 
 def sync_graph(lib) -> list:

@@ -23,15 +23,15 @@ def files(folder: str) -> list:
 
 def events(lib, folder: str) -> list:
     """What the event files hold, but for times and graphs."""
-    found = []
+    result = []
     for name in sorted(f for f in os.listdir(folder) if f.startswith("events")):
         for e in lib.train.summary_iterator(os.path.join(folder, name)):
             kind = e.WhichOneof("what")
             if kind == "session_log":
-                found.append((e.step, kind, e.session_log.status))
+                result.append((e.step, kind, e.session_log.status))
             elif kind == "summary":
-                found.append((e.step, kind, [v.tag for v in e.summary.value]))
-    return found
+                result.append((e.step, kind, [v.tag for v in e.summary.value]))
+    return result
 
 
 def a_monitored_training(lib, folder):
@@ -52,15 +52,15 @@ def a_monitored_training(lib, folder):
 
 def a_training_that_goes_on(lib, folder):
     train, loss, step = model(lib)
-    found = []
+    results = []
     for _ in range(2):
         with lib.train.MonitoredTrainingSession(
             checkpoint_dir=folder, hooks=[lib.train.StopAtStepHook(num_steps=2)], log_step_count_steps=None
         ) as sess:
             while not sess.should_stop():
                 sess.run(train)
-            found.append(int(sess._tf_sess().run(step)))
-    return found, files(folder)
+            results.append(int(sess._tf_sess().run(step)))
+    return results, files(folder)
 
 
 def a_supervised_training(lib, folder):
@@ -133,9 +133,9 @@ SCENARIOS = [
 def outcome(lib, scenario, folder):
     os.makedirs(folder)
     with lib.Graph().as_default():
-        found = scenario(lib, folder)
+        result = scenario(lib, folder)
     lib.summary.FileWriterCache.clear()
-    return found
+    return result
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)

@@ -52,7 +52,7 @@ def test_declaration_equals(tf, name):
 def _values(spec: registry.OpSpec, dtype: type, scalars: dict) -> list[np.ndarray]:
     rng = np.random.RandomState(0)
     sparse = spec.rows is not None
-    found = []
+    result = []
     for i, arg in enumerate(spec.inputs):
         if arg.name == "indices":
             value = INDICES
@@ -63,11 +63,11 @@ def _values(spec: registry.OpSpec, dtype: type, scalars: dict) -> list[np.ndarra
             value = value if i else value - dtype(0.5)
         else:
             value = np.array(scalars[arg.name], np.int64 if arg.name == "global_step" else dtype)
-        found.append(value)
+        result.append(value)
     if "mg" in [a.name for a in spec.inputs]:  # a mean is smaller than the root of the mean square
-        found[1] = found[1] * dtype(0.1)
-        found[2] = found[2] + dtype(1)
-    return found
+        result[1] = result[1] * dtype(0.1)
+        result[2] = result[2] + dtype(1)
+    return result
 
 
 def _run_theirs(tf, name: str, spec: registry.OpSpec, values: list, attrs: dict) -> list[np.ndarray]:

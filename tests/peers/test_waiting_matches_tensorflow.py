@@ -48,10 +48,10 @@ class Line:
             feed = {self.numbers if what == "put" else self.name if what == "add name" else self.count: value}
         options = self.tf.RunOptions(timeout_in_ms=timeout) if timeout else None
         try:
-            found = self.session.run(self.ops[what], feed, options=options)
+            result = self.session.run(self.ops[what], feed, options=options)
         except self.tf.errors.OpError as e:
             return type(e).__name__
-        return None if found is None else np.asarray(found).tolist()
+        return None if result is None else np.asarray(result).tolist()
 
     def behind(self, *what, **options):
         """Does it in a thread; `.join()` gives what came of it."""
@@ -103,9 +103,9 @@ def the_first_that_waits_is_served_first(line):
     line.until_size(0)  # so it waits, and for one more
     second = line.behind("take")
     line("put", [2])
-    found = [first.result()]
+    results = [first.result()]
     line("put", [3])
-    return [*found, second.result()]
+    return [*results, second.result()]
 
 
 def who_puts_first_goes_in_first(line):
@@ -113,8 +113,8 @@ def who_puts_first_goes_in_first(line):
     first = line.behind("put", [1, 2, 3])
     line.until_size(2)  # of its three, one is in
     second = line.behind("put", [4])
-    found = [line("take") for _ in range(5)]
-    return found, first.result(), second.result()
+    items = [line("take") for _ in range(5)]
+    return items, first.result(), second.result()
 
 
 def cancelling_leaves_what_is_in(line):
@@ -128,8 +128,8 @@ def closing_lets_pending_puts_finish(line):
     waiting = line.behind("put", [1, 2, 3, 4])
     line.until_size(2)
     closing = line.behind("close")
-    found = [line("take") for _ in range(4)]
-    return found, waiting.result(), closing.result(), line("take"), line("put", [5])
+    items = [line("take") for _ in range(4)]
+    return items, waiting.result(), closing.result(), line("take"), line("put", [5])
 
 
 def a_batch_larger_than_the_queue_passes_through(line):
@@ -162,16 +162,16 @@ def a_shuffling_queue_gives_the_rest_when_it_is_closed(line):
 
 
 def a_time_limit_ends_the_waiting(line):
-    found = [line("take", timeout=100), line("put", [1, 2]), line("put", [3], timeout=100), line("size")]
-    return [*found, line("up_to", 1) and None, line("size"), line("put", [4], timeout=10_000), line("size")]
+    results = [line("take", timeout=100), line("put", [1, 2]), line("put", [3], timeout=100), line("size")]
+    return [*results, line("up_to", 1) and None, line("size"), line("put", [4], timeout=10_000), line("size")]
 
 
 def the_most_urgent_goes_first_whenever_it_comes(line):
     waiting = line.behind("many", 3)
     line("put", [5, 7])
-    found = [line("size")]
+    results = [line("size")]
     line("put", [1])
-    return [*found, waiting.result(), line("size"), line("put", [9, 8]), line("many", 2)]
+    return [*results, waiting.result(), line("size"), line("put", [9, 8]), line("many", 2)]
 
 
 def a_reader_waits_for_a_name(line, tmp_path):

@@ -54,7 +54,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 """
 
 
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another malloc")
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="needs glibc's malloc")
 def test_memory_of_one_step_is_there_for_the_next_however_large_it_is():
     """Three steps over 100 MB, 25,000 pages each, that were to be had from the system and given back."""
     plain = {k: v for k, v in os.environ.items() if not k.startswith("MALLOC_")}

@@ -88,3 +88,22 @@ def test_the_size_of_an_array_in_a_loop_is_that_of_the_array_and_not_its_room(at
     values = array.stack()
     for length in (5, 3, 7, 6, 1):
         np.testing.assert_array_equal(session.run(values, {size: length}), [length] * length)
+
+
+def test_a_loop_that_needs_the_value_of_a_size_is_compiled_once(at_once, session, monkeypatch):
+    from tensorfleet.runtime.segments import traced_loops
+
+    compiled = []
+    whole = traced_loops.TracedLoop._compile
+    monkeypatch.setattr(
+        traced_loops.TracedLoop, "_compile", lambda self, *args: compiled.append(1) or whole(self, *args)
+    )
+    x, size = tf.placeholder(tf.float32, [6]), tf.placeholder(tf.int32, [])
+
+    def body(i, value):
+        return i + 1, tf.reshape(tf.reshape(value, [size, -1]) * 0.5, [6])
+
+    y = tf.while_loop(lambda i, _: i < 5, body, (tf.constant(0), x))[1]
+    for _ in range(5):
+        np.testing.assert_allclose(session.run(y, {x: np.ones(6), size: 2}), np.full(6, 0.5**5))
+    assert len(compiled) == 1

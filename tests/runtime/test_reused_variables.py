@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
-from tensorfleet.runtime.segments import compiled
+from tensorfleet.runtime.segments import compiled, compiled_segment
 from tests.support.waiting import SECONDS, in_background
 
 SIZE = 1 << 19
@@ -132,7 +132,7 @@ def test_interrupt_that_comes_while_a_program_runs_loses_nothing(always_compile,
         signal.raise_signal(signal.SIGINT)
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(compiled, "starmap", interrupted)
+        patch.setattr(compiled_segment, "starmap", interrupted)
         session.run(fetches)
     np.testing.assert_allclose(session.run(v), 0.9**3, rtol=1e-5)
     assert session.run(steps) == 3

@@ -53,3 +53,11 @@ def test_settings_are_remembered():
         tf.config.experimental.set_device_policy("perhaps")
     tf.config.experimental.set_visible_devices([], "CPU")
     assert tf.config.experimental.list_logical_devices("CPU") == []
+
+
+def test_one_device_may_be_given_without_a_list():
+    (cpu,) = tf.config.experimental.list_physical_devices("CPU")
+    tf.config.experimental.set_visible_devices(cpu)
+    assert tf.config.experimental.get_visible_devices() == [cpu]
+    tf.config.experimental.set_visible_devices(None, "CPU")
+    assert tf.config.experimental.get_visible_devices("CPU") == []

@@ -18,9 +18,9 @@ def test_a_handle_from_before_there_were_resources_is_a_container_and_a_name(ses
     shared = gen.fifo_queue([tf.float32], shared_name="mine", container="box")
     own = gen.random_shuffle_queue([tf.int32], name="own")
     table = tf.python.ops.gen_lookup_ops.hash_table(tf.string, tf.int64, name="words")
-    found = session.run({"shared": shared, "both": [own, table]})
-    assert found["shared"].tolist() == [b"box", b"mine"]
-    for array, name in zip(found["both"], [b"own", b"words"], strict=True):
+    result = session.run({"shared": shared, "both": [own, table]})
+    assert result["shared"].tolist() == [b"box", b"mine"]
+    for array, name in zip(result["both"], [b"own", b"words"], strict=True):
         assert array.dtype == object and array.shape == (2,)
         assert array[0] == b"localhost" and array[1].endswith(b"_" + name)
 
@@ -28,9 +28,9 @@ def test_a_handle_from_before_there_were_resources_is_a_container_and_a_name(ses
 def test_a_resource_is_fetched_as_the_message_that_names_it(session):
     queue = tf.FIFOQueue(3, tf.float32, shared_name="q")
     variable = tf.get_variable("v", initializer=1.0, use_resource=True)
-    found = session.run([queue.queue_ref, tf.identity(queue.queue_ref), variable.handle])
-    assert [_message(f).name for f in found] == ["q", "q", "v"]
-    assert _message(found[0]).maybe_type_name == "FIFOQueueV2"
+    result = session.run([queue.queue_ref, tf.identity(queue.queue_ref), variable.handle])
+    assert [_message(f).name for f in result] == ["q", "q", "v"]
+    assert _message(result[0]).maybe_type_name == "FIFOQueueV2"
     assert _message(queue.queue_ref.eval(session=session)).container == "localhost"
 
 

@@ -14,10 +14,10 @@ from tensorfleet.state.queues import Queue, TakeAttempt
 def roster(monkeypatch):
     monkeypatch.setenv("TENSORFLEET_REPLICA_SECONDS", "600")
     queue = Queue("tokens", -1, [tf.int64], [TensorShape([])])
-    made = Roster(queue)
-    made.replicas = made.aggregate = 2
-    yield made
-    queue.roster = made
+    roster = Roster(queue)
+    roster.replicas = roster.aggregate = 2
+    yield roster
+    queue.roster = roster
     queue.clear()
 
 

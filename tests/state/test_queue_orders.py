@@ -75,9 +75,9 @@ def test_a_padding_queue_pads_to_the_largest_and_changes_nothing_else(shapes, fi
 
 @pytest.fixture(scope="module")
 def server():
-    made = tf.train.Server.create_local_server()
-    yield made
-    made.stop()
+    result = tf.train.Server.create_local_server()
+    yield result
+    result.stop()
 
 
 KINDS = {
@@ -140,8 +140,8 @@ def test_clients_of_a_server_lose_nothing_and_double_nothing(server, kind, event
         left = []
         try:
             while True:
-                found = session.run(rest, {count: 1}, options=patient)
-                left += np.ravel(found[0] if isinstance(found, list) else found).tolist()
+                result = session.run(rest, {count: 1}, options=patient)
+                left += np.ravel(result[0] if isinstance(result, list) else result).tolist()
         except tf.errors.OutOfRangeError:
             pass
         for client in [*clients, closing]:

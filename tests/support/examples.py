@@ -27,6 +27,6 @@ def try_example(
 
 def number_after(words: str, output: str) -> float:
     """The number that follows these words where the output has them last."""
-    found = re.findall(rf"{re.escape(words)} +(-?\d+(?:\.\d+)?)", output)
-    assert found, output
-    return float(found[-1])
+    result = re.findall(rf"{re.escape(words)} +(-?\d+(?:\.\d+)?)", output)
+    assert result, output
+    return float(result[-1])

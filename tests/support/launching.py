@@ -77,20 +77,20 @@ class Launch:
 
     def left(self) -> list[str]:
         """The commands of this run's processes that are still there."""
-        found = []
+        result = []
         for pid in self._pids():
             with contextlib.suppress(OSError):
-                found.append(Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode())
-        return found
+                result.append(Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode())
+        return result
 
     def _pids(self) -> list[int]:
-        found = []
+        result = []
         for process in Path("/proc").iterdir():
             if process.name.isdigit() and int(process.name) != os.getpid():
                 with contextlib.suppress(OSError):
                     if self.mark.encode() in (process / "environ").read_bytes():
-                        found.append(int(process.name))
-        return found
+                        result.append(int(process.name))
+        return result
 
     def kill_all(self) -> None:
         if self.process.poll() is None:

@@ -147,7 +147,7 @@ class Program(VariableSteps):
         a, b = self.some(), self.some()
         how = self.lot.randrange(6)
         with self.somewhere():
-            made = [
+            result = [
                 lambda: a + b,
                 lambda: a * b,
                 lambda: a - b,
@@ -155,7 +155,7 @@ class Program(VariableSteps):
                 lambda: tf.cumsum(a) + 1.0,
                 lambda: tf.tile(tf.reshape(tf.reduce_sum(a), [1]), [WIDTH]) - b,
             ][how]()
-            self.keep(whole(made))
+            self.keep(whole(result))
 
     def _host(self) -> None:
         a, b = self.some(), self.some()
@@ -232,10 +232,10 @@ class Program(VariableSteps):
         a, b = self.some(), self.some()
         with self.somewhere():
             if self.lot.random() < 0.5:
-                made = tf.map_fn(lambda x: tf.floormod(x * 5.0 + tf.reduce_max(b), MODULUS), a)
+                result = tf.map_fn(lambda x: tf.floormod(x * 5.0 + tf.reduce_max(b), MODULUS), a)
             else:
-                made = tf.scan(lambda s, x: tf.floormod(s + x, MODULUS), a)
-            self.keep(made)
+                result = tf.scan(lambda s, x: tf.floormod(s + x, MODULUS), a)
+            self.keep(result)
 
     def _use(self, name: str | None = None) -> None:
         name = name or self.lot.choice(sorted(self.state))
@@ -373,10 +373,10 @@ def outcome(seed: int, target: str = "", tasks=None, own: str | None = None) -> 
         requests = program.requests(random.Random(seed))
         variables = tf.global_variables()
         limit = tf.RunOptions(timeout_in_ms=60_000)
-        found = []
+        results = []
         with tf.Session(target) as session:
             session.run(initial, options=limit)
             for request, feeds in requests:
-                found += session.run(request, feeds, options=limit)
-            found += session.run(variables, options=limit)
-        return found, program
+                results += session.run(request, feeds, options=limit)
+            results += session.run(variables, options=limit)
+        return results, program

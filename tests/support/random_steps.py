@@ -59,7 +59,7 @@ class VariableSteps:
     def _write(self, v, a, rows):
         how = self.lot.randrange(10)
         row = tf.reshape(a, [1, WIDTH])
-        made = [
+        result = [
             lambda: v.assign(tf.floormod(beside(v) + a, MODULUS)),
             lambda: v.assign_add(tf.tile(row, [int(v.shape[0]), 1])),
             lambda: v.assign_sub(tf.zeros(v.shape) + a),
@@ -73,9 +73,9 @@ class VariableSteps:
         ][how]()
         # Sums of many steps must stay exact: what is read back is reduced.
         if self.lot.random() < 0.5:
-            with tf.control_dependencies([made]), tf.colocate_with(v.op):
+            with tf.control_dependencies([result]), tf.colocate_with(v.op):
                 return tf.gather(v, rows)[0]
-        return made[rows[0]]
+        return result[rows[0]]
 
     def _descend(self, v, a, rows):
         """A step of an optimizer, by rows or as a whole."""

@@ -74,11 +74,11 @@ def without_code(text: str) -> str:
 
 def headings_of(page: Path) -> list[str]:
     """The headings as links name them: as GitHub does, which is as the site does."""
-    found: list[str] = []
+    result: list[str] = []
     for heading in re.findall(r"^#+ (.*)$", _FENCE.sub("", page.read_text()), re.M):
         words = re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
-        found.append(words if words not in found else f"{words}-{found.count(words)}")
-    return found
+        result.append(words if words not in result else f"{words}-{result.count(words)}")
+    return result
 
 
 def links_of(page: Path) -> list[str]:

@@ -42,12 +42,12 @@ def running():
 
 def all_of(session, fetch):
     """What a fetch gives, run after run, until it says there is no more."""
-    found = []
+    result = []
     while True:
         try:
-            found.append(session.run(fetch))
+            result.append(session.run(fetch))
         except tf.errors.OutOfRangeError:
-            return found
+            return result
 
 
 def elements(dataset):

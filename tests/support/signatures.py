@@ -83,12 +83,12 @@ def problems_of_members(
     """What a class lacks of its members, or has otherwise."""
     for member, (kind, *args) in members:
         try:
-            found = inspect.getattr_static(cls, member)
+            result = inspect.getattr_static(cls, member)
         except AttributeError:
             yield f"{name}.{member}", "is missing"
             continue
         if kind == "method":
-            function = found.__func__ if isinstance(found, staticmethod | classmethod) else found
+            function = result.__func__ if isinstance(result, staticmethod | classmethod) else result
             # The name of a bound argument is of no use to anybody: a decorator of 1.15 calls it `instance`.
             args = ["self", *args[1:]] if args[:1] == ["instance"] else args
             problem = difference(function, tuple(args)) if callable(function) else "is not a method"

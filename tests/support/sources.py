@@ -9,8 +9,8 @@ ROOT = Path(tensorfleet.__file__).parents[1]
 
 def sources() -> list[Path]:
     """Every file that somebody has written."""
-    found = [path for name in ("tensorfleet", "tensorfleet_legacy") for path in (ROOT / name).rglob("*.py")]
-    return [path for path in found if "_pb2" not in path.name]
+    items = [path for name in ("tensorfleet", "tensorfleet_legacy") for path in (ROOT / name).rglob("*.py")]
+    return [path for path in items if "_pb2" not in path.name]
 
 
 def name_of(path: Path) -> str:

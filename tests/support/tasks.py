@@ -25,15 +25,15 @@ class Tasks:
             cluster, job, index = task
             told = {"cluster": cluster, "task": {"type": job, "index": index}, **told}
             environment["TF_CONFIG"] = json.dumps(told)
-        made = subprocess.Popen(
+        result = subprocess.Popen(
             [sys.executable, str(program), *map(str, arguments)],
             env=environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
         )
-        self._started.append(made)
-        return made
+        self._started.append(result)
+        return result
 
     def __enter__(self):
         return self
@@ -54,9 +54,9 @@ def output(process):
 
 def read_until(process, found):
     """Reads what a process says up to the first line for which a function gives something, and gives that."""
-    told = []
+    results = []
     for line in process.stdout:
-        told.append(line)
+        results.append(line)
         if result := found(line):
             return result
-    raise AssertionError("".join(told))
+    raise AssertionError("".join(results))

@@ -24,15 +24,15 @@ def test_messages_of_every_kind_are_among_the_frames():
 
 @EVERY
 def test_every_field_is_missing_once_and_has_other_types(message):
-    found = list(fuzz.mistakes(message))
+    result = list(fuzz.mistakes(message))
     if message.layout is not None:
-        assert len(found) > message.layout.size
+        assert len(result) > message.layout.size
         return
     for field in dataclasses.fields(message):
-        said = [m.what for m in found if m.what.startswith(f".{field.name} ")]
+        said = [m.what for m in result if m.what.startswith(f".{field.name} ")]
         assert f".{field.name} is missing" in said
         assert {f".{field.name} is {wrong}" for wrong in ("-1", "None", "1.5", str(1 << 64))} <= set(said)
-    assert any("one more" in m.what for m in found)
+    assert any("one more" in m.what for m in result)
 
 
 @EVERY

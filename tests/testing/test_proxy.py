@@ -25,8 +25,8 @@ def network():
                 threading.Thread(target=answer, args=(listener.accept()[0],), daemon=True).start()
 
     threading.Thread(target=accept, daemon=True).start()
-    with Proxy(f"localhost:{listener.getsockname()[1]}", seed=3) as made:
-        yield made
+    with Proxy(f"localhost:{listener.getsockname()[1]}", seed=3) as result:
+        yield result
     listener.shutdown(socket.SHUT_RDWR)
     listener.close()
 
@@ -111,5 +111,5 @@ def test_corruption_and_resets_come_with_their_chance_and_the_same_for_a_seed(ne
 def test_what_happens_is_printed(network, capsys):
     network.partition("to the client")
     network.heal()
-    told = capsys.readouterr().out
-    assert "lets nothing through, to the client" in told and "is healed" in told
+    message = capsys.readouterr().out
+    assert "lets nothing through, to the client" in message and "is healed" in message

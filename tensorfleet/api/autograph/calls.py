@@ -72,12 +72,12 @@ def converted_call(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], reques
     if function is None or not wants(function):
         return f(*args, **kwargs)
     try:
-        made = convert(function)
+        converted = convert(function)
     except ConversionError as e:
         tell = logging.warning if requested else logging.debug
         tell("Entity %s could not be transformed and will be executed as-is. Cause: %s", function, e)
         return f(*args, **kwargs)
-    return made(*first, *args, **kwargs)
+    return converted(*first, *args, **kwargs)
 
 
 def _hashable(f: object) -> bool:
@@ -118,9 +118,11 @@ def convert(function: types.FunctionType) -> Callable[..., Any]:
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     cells["ag__"] = types.CellType(sys.modules[__name__])
     closure = tuple(cells[name] for name in code.co_freevars)
-    made = types.FunctionType(code, function.__globals__, function.__name__, function.__defaults__, closure)
-    made.__kwdefaults__ = function.__kwdefaults__
-    return functools.update_wrapper(made, function)
+    converted = types.FunctionType(
+        code, function.__globals__, function.__name__, function.__defaults__, closure
+    )
+    converted.__kwdefaults__ = function.__kwdefaults__
+    return functools.update_wrapper(converted, function)
 
 
 def _code_of(function: types.FunctionType) -> types.CodeType:
@@ -133,9 +135,9 @@ def _code_of(function: types.FunctionType) -> types.CodeType:
     factory.body = [tree]
     compiled = compile(ast.fix_missing_locations(outer), function.__code__.co_filename, "exec")
     (inner,) = _inner(compiled, "factory__")
-    (found,) = _inner(inner, tree.name)
-    _remember(found)
-    return found
+    (result,) = _inner(inner, tree.name)
+    _remember(result)
+    return result
 
 
 def _inner(code: types.CodeType, name: str) -> list[types.CodeType]:
@@ -159,11 +161,11 @@ def tree_of(function: types.FunctionType) -> ast.FunctionDef:
     except (OSError, TypeError, SyntaxError) as e:
         tree, start = _lambda_tree(function, e)
     ast.increment_lineno(tree, start - 1)
-    found = _defined(tree, function)
-    found.decorator_list = []
-    if not convertible(found):
+    definition = _defined(tree, function)
+    definition.decorator_list = []
+    if not convertible(definition):
         raise ConversionError("it is a generator or a coroutine")
-    return rewritten(found)
+    return rewritten(definition)
 
 
 def _read(source: str) -> ast.Module:
@@ -200,21 +202,21 @@ def _defined(tree: ast.Module, function: types.FunctionType) -> ast.FunctionDef:
     code = function.__code__
     # Lambdas have no names: those of their arguments tell most of them apart.
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    found = [n for n in ast.walk(tree) if isinstance(n, ast.Lambda)]
-    found = [
+    definitions = [n for n in ast.walk(tree) if isinstance(n, ast.Lambda)]
+    definitions = [
         n
-        for n in found
+        for n in definitions
         if tuple(a.arg for a in (*n.args.posonlyargs, *n.args.args, *n.args.kwonlyargs)) == names
     ]
-    if len(found) > 1:  # several on one line: those that compile to the same
-        found = [n for n in found if _same_code(n, function)]
-    if len(found) != 1:
+    if len(definitions) > 1:  # several on one line: those that compile to the same
+        definitions = [n for n in definitions if _same_code(n, function)]
+    if len(definitions) != 1:
         raise ConversionError("several lambdas are on its line: put them on lines of their own")
-    (node,) = found
+    (node,) = definitions
     body = ast.copy_location(ast.Return(node.body), node)
-    made = ast.copy_location(ast.FunctionDef("lambda_", node.args, [body], []), node)
-    made.type_params = []  # type: ignore[attr-defined]
-    return ast.fix_missing_locations(made)
+    definition = ast.copy_location(ast.FunctionDef("lambda_", node.args, [body], []), node)
+    definition.type_params = []  # type: ignore[attr-defined]
+    return ast.fix_missing_locations(definition)
 
 
 def _same_code(node: ast.Lambda, function: types.FunctionType) -> bool:

@@ -29,20 +29,20 @@ def owner(name: str) -> str:
 
 def reads(node: ast.AST) -> set[str]:
     """The variables and their parts that a piece of code reads, functions inside of it included."""
-    found: set[str] = set()
+    result: set[str] = set()
     if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)):
         name = symbol(node)
         if name is not None and isinstance(node.ctx, ast.Load):
-            found.add(name)
+            result.add(name)
     if isinstance(node, ast.AugAssign) and (name := symbol(node.target)) is not None:
-        found.add(name)
+        result.add(name)
     for child in ast.iter_child_nodes(node):
-        found |= reads(child)
+        result |= reads(child)
     if isinstance(node, _COMPREHENSIONS):
-        return found - {n for g in node.generators for n in _names(g.target)}
+        return result - {n for g in node.generators for n in _names(g.target)}
     if isinstance(node, _SCOPES):
-        return found - {a.arg for a in _arguments(node)}
-    return found
+        return result - {a.arg for a in _arguments(node)}
+    return result
 
 
 def _arguments(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> list[ast.arg]:
@@ -60,19 +60,19 @@ def writes(node: ast.AST) -> set[str]:
         return {node.name}
     if isinstance(node, (ast.Lambda, *_COMPREHENSIONS)):
         return set()
-    found: set[str] = set()
+    result: set[str] = set()
     if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)):
         name = symbol(node)
         if name is not None and isinstance(node.ctx, (ast.Store, ast.Del)):
-            found.add(name)
+            result.add(name)
     if isinstance(node, (ast.Import, ast.ImportFrom)):
-        found |= {(a.asname or a.name).partition(".")[0] for a in node.names}
+        result |= {(a.asname or a.name).partition(".")[0] for a in node.names}
     if isinstance(node, ast.ExceptHandler) and node.name:
         # Python deletes the name of an exception at the end of its handler.
         return {n for child in node.body for n in writes(child)} - {node.name}
     for child in ast.iter_child_nodes(node):
-        found |= writes(child)
-    return found
+        result |= writes(child)
+    return result
 
 
 def writes_of(body: list[ast.stmt]) -> set[str]:
@@ -105,11 +105,11 @@ def _before(node: ast.stmt, after: set[str]) -> set[str]:
         names = {n for item in node.items if item.optional_vars for n in writes(item.optional_vars)}
         return {n for item in node.items for n in reads(item.context_expr)} | (inner - names)
     if isinstance(node, ast.Try):
-        found = set(after)
+        live = set(after)
         # An exception may leave the body anywhere, so that all that any part reads counts as read.
         for block in (node.finalbody, node.orelse, *(h.body for h in node.handlers), node.body):
-            found |= live_into(block, found)
-        return found | {n for h in node.handlers if h.type is not None for n in reads(h.type)}
+            live |= live_into(block, live)
+        return live | {n for h in node.handlers if h.type is not None for n in reads(h.type)}
     return (after - writes(node)) | reads(node)
 
 
@@ -121,9 +121,9 @@ def _before_loop(node: ast.While | ast.For, after: set[str]) -> set[str]:
     live = after | tested
     # Until nothing is added: what the end of a turn sets, the beginning of the next may read.
     while True:
-        found = live | (live_into(node.body, live) - targets)
-        if found == live:
+        larger = live | (live_into(node.body, live) - targets)
+        if larger == live:
             break
-        live = found
+        live = larger
     node.live_in = live  # type: ignore[union-attr]
     return live | (reads(node.iter) if isinstance(node, ast.For) else set())

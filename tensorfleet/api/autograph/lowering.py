@@ -63,26 +63,26 @@ def _guarded(flag: str, rest: list[ast.stmt]) -> list[ast.stmt]:
     """Statements that run unless a flag is set."""
     if not rest:
         return []
-    (made,) = parsed(f"if ag__.not_({flag}):\n pass", rest[0])
-    made.body = rest  # type: ignore[attr-defined]
-    return [made]
+    (guard,) = parsed(f"if ag__.not_({flag}):\n pass", rest[0])
+    guard.body = rest  # type: ignore[attr-defined]
+    return [guard]
 
 
 # -- break and continue ---------------------------------------------------------------------------------
 
 
 def _without_breaks(body: list[ast.stmt], unique: Callable[[str], str]) -> list[ast.stmt]:
-    made: list[ast.stmt] = []
+    result: list[ast.stmt] = []
     for statement in body:
         if isinstance(statement, _SCOPES):
-            made.append(statement)
+            result.append(statement)
             continue
         for name in _blocks(statement):
             setattr(statement, name, _without_breaks(getattr(statement, name), unique))
         for handler in getattr(statement, "handlers", ()):
             handler.body = _without_breaks(handler.body, unique)
-        made += _loop(statement, unique) if isinstance(statement, _LOOPS) else [statement]
-    return made
+        result += _loop(statement, unique) if isinstance(statement, _LOOPS) else [statement]
+    return result
 
 
 def _loop(loop: ast.For | ast.While, unique: Callable[[str], str]) -> list[ast.stmt]:
@@ -110,21 +110,21 @@ def _ends_with(loop: ast.For | ast.While, flag: str) -> None:
 
 def _flagged(body: list[ast.stmt], kind: type[ast.stmt], flag: str) -> list[ast.stmt]:
     """A block in which a flag is set instead of a statement of a kind; the statements behind it test the flag."""
-    made: list[ast.stmt] = []
+    result: list[ast.stmt] = []
     for i, statement in enumerate(body):
         if isinstance(statement, kind):
-            made += parsed(f"{flag} = True", statement)
-            return made
+            result += parsed(f"{flag} = True", statement)
+            return result
         if not _has(statement, kind, False):
-            made.append(statement)
+            result.append(statement)
             continue
         for name in _blocks(statement):
             setattr(statement, name, _flagged(getattr(statement, name), kind, flag))
         for handler in getattr(statement, "handlers", ()):
             handler.body = _flagged(handler.body, kind, flag)
         # All statements behind it run only if the flag was not set.
-        return [*made, statement, *_guarded(flag, _flagged(body[i + 1 :], kind, flag))]
-    return made
+        return [*result, statement, *_guarded(flag, _flagged(body[i + 1 :], kind, flag))]
+    return result
 
 
 # -- return ---------------------------------------------------------------------------------------------
@@ -152,9 +152,9 @@ def _returns(body: list[ast.stmt]) -> bool:
 
 def _both_ways(body: list[ast.stmt]) -> list[ast.stmt]:
     """Moves the statements behind a branch that returns into the other branch: then both have a value."""
-    made: list[ast.stmt] = []
+    result: list[ast.stmt] = []
     for i, statement in enumerate(body):
-        made.append(statement)
+        result.append(statement)
         for name in _blocks(statement):
             if not isinstance(statement, _SCOPES):
                 setattr(statement, name, _both_ways(getattr(statement, name)))
@@ -164,20 +164,20 @@ def _both_ways(body: list[ast.stmt]) -> list[ast.stmt]:
         yes, no = _returns(statement.body), _returns(statement.orelse)
         if yes and not no:
             statement.orelse = _both_ways([*statement.orelse, *body[i + 1 :]])
-            return made
+            return result
         if no and not yes:
             statement.body = _both_ways([*statement.body, *body[i + 1 :]])
-            return made
-    return made
+            return result
+    return result
 
 
 def _returning(body: list[ast.stmt], flag: str, value: str) -> list[ast.stmt]:
-    made: list[ast.stmt] = []
+    result: list[ast.stmt] = []
     for i, statement in enumerate(body):
         if isinstance(statement, ast.Return):
             given = statement.value or ast.copy_location(ast.Constant(None), statement)
-            return [*made, *parsed(f"{flag} = True\n{value} = given__", statement, given__=given)]
-        made.append(statement)
+            return [*result, *parsed(f"{flag} = True\n{value} = given__", statement, given__=given)]
+        result.append(statement)
         if isinstance(statement, _SCOPES) or not _has(statement, ast.Return, True):
             continue
         for name in _blocks(statement):
@@ -186,5 +186,5 @@ def _returning(body: list[ast.stmt], flag: str, value: str) -> list[ast.stmt]:
             handler.body = _returning(handler.body, flag, value)
         if isinstance(statement, _LOOPS):
             _ends_with(statement, flag)
-        return [*made, *_guarded(flag, _returning(body[i + 1 :], flag, value))]
-    return made
+        return [*result, *_guarded(flag, _returning(body[i + 1 :], flag, value))]
+    return result

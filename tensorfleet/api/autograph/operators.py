@@ -135,7 +135,7 @@ def if_stmt(
         body() if test else orelse()
         return
     before = get_state()
-    made: dict[str, State] = {}
+    states: dict[str, State] = {}
 
     def branch(run: Callable[[], None], name: str, other: str) -> Callable[[], State]:
         def call() -> State:
@@ -143,9 +143,9 @@ def if_stmt(
             effects = _effects_of(run)
             after = get_state()[:results]
             _need_values(after, name)
-            made[name] = after
-            if other in made:
-                _need_same_branches(made["if"], made["else"], names)
+            states[name] = after
+            if other in states:
+                _need_same_branches(states["if"], states["else"], names)
             return _behind(effects, after)
 
         return call
@@ -157,8 +157,8 @@ def if_stmt(
         set_state(before)
         return
     # Strict: a single value stays in its tuple.
-    found = tf_cond(test, yes, no, strict=True)
-    set_state((*found, *before[results:]))
+    results_of_branch = tf_cond(test, yes, no, strict=True)
+    set_state((*results_of_branch, *before[results:]))
 
 
 def _effects_of(run: Callable[[], Any]) -> list[Operation]:
@@ -424,5 +424,5 @@ def _for_dataset(
         _need_same_turns(values, after, variables.names)
         return after
 
-    found = items.reduce(before or (constant(0),), turn)
-    variables.assign(tuple(found) if before else ())
+    final = items.reduce(before or (constant(0),), turn)
+    variables.assign(tuple(final) if before else ())

@@ -39,12 +39,12 @@ def _converted(entity: Callable[..., Any]) -> Callable[..., Any]:
             f"converting {entity}: ValueError: Entity {entity} is not a function: give a function or a method."
         )
     try:
-        made = calls.convert(function)
+        result = calls.convert(function)
     except ConversionError as e:
         raise ConversionError(f"converting {entity}: ValueError: {e}") from e
     if not first:
-        return made
-    return functools.update_wrapper(functools.partial(made, *first), function)
+        return result
+    return functools.update_wrapper(functools.partial(result, *first), function)
 
 
 @export("autograph.to_graph", "python.autograph.impl.api.to_graph", "contrib.autograph.to_graph")

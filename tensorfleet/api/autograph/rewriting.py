@@ -23,12 +23,12 @@ def rewritten(function: ast.FunctionDef) -> ast.FunctionDef:
 
 def _unique(taken: set[str]) -> Callable[[str], str]:
     def unique(name: str) -> str:
-        number, made = 0, name
-        while made in taken:
+        number, result = 0, name
+        while result in taken:
             number += 1
-            made = f"{name}_{number}"
-        taken.add(made)
-        return made
+            result = f"{name}_{number}"
+        taken.add(result)
+        return result
 
     return unique
 
@@ -120,10 +120,10 @@ class _FunctionRewriter(ast.NodeTransformer):
         self, name: str, arguments: str, declarations: str, body: list[ast.stmt], like: ast.AST
     ) -> ast.stmt:
         """A function of a block."""
-        (made,) = parsed(f"def {name}({arguments}):\n {declarations}", like)
+        (result,) = parsed(f"def {name}({arguments}):\n {declarations}", like)
         visited = [self.visit(s) for s in body]
-        made.body += [s for v in visited for s in (v if isinstance(v, list) else [v])]  # type: ignore[attr-defined]
-        return made
+        result.body += [s for v in visited for s in (v if isinstance(v, list) else [v])]  # type: ignore[attr-defined]
+        return result
 
     def visit_If(self, node: ast.If) -> list[ast.stmt]:
         names, state, count = self._state(node, [*node.body, *node.orelse], set())
@@ -164,12 +164,12 @@ class _FunctionRewriter(ast.NodeTransformer):
             extra = self._unique("extra_test")
             rest = _unless(flags, None, node)
             asked = parsed(f"def {extra}():\n return test__", node, test__=self.visit(rest))
-        made = self._block(body, item, self._declarations(names, state), node.body, node)
+        block = self._block(body, item, self._declarations(names, state), node.body, node)
         # The target may be a tuple or an attribute, which no argument of a function can be.
         target = ast.copy_location(ast.Assign([node.target], ast.Name(item, ast.Load())), node)
-        made.body.insert(1, ast.fix_missing_locations(target))  # type: ignore[attr-defined]
+        block.body.insert(1, ast.fix_missing_locations(target))  # type: ignore[attr-defined]
         call = f"ag__.for_stmt(iter__, {extra}, {body}, {get}, {change}, {tuple(state)!r})"
-        return [*functions, *asked, made, *parsed(call, node, iter__=self.visit(node.iter))]
+        return [*functions, *asked, block, *parsed(call, node, iter__=self.visit(node.iter))]
 
     def visit_Assert(self, node: ast.Assert) -> list[ast.stmt]:
         message = node.msg or ast.copy_location(ast.Constant("Assertion error"), node)
@@ -185,12 +185,12 @@ class _FunctionRewriter(ast.NodeTransformer):
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
         name = "and_" if isinstance(node.op, ast.And) else "or_"
         values = [self.visit(v) for v in node.values]
-        made: ast.expr = values[-1]
+        result: ast.expr = values[-1]
         for value in reversed(values[:-1]):
-            made = _expression(
-                f"ag__.{name}(lambda: first__, lambda: second__)", node, first__=value, second__=made
+            result = _expression(
+                f"ag__.{name}(lambda: first__, lambda: second__)", node, first__=value, second__=result
             )
-        return made
+        return result
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
         """Outside of such functions tensors are equal when they are one and the same."""
@@ -222,15 +222,15 @@ class _FunctionRewriter(ast.NodeTransformer):
         node = self.generic_visit(node)  # type: ignore[assignment]
         given = ast.Tuple(node.args, ast.Load())
         options = ast.Call(ast.Name("dict", ast.Load()), [], node.keywords)
-        made = _expression(
+        call = _expression(
             "ag__.converted_call(f__, args__, kwargs__)", node, f__=node.func, args__=given, kwargs__=options
         )
-        return ast.fix_missing_locations(made)
+        return ast.fix_missing_locations(call)
 
 
 def _expression(text: str, like: ast.AST, **parts: ast.AST) -> ast.expr:
-    (made,) = parsed(text, like, **parts)
-    result: ast.expr = made.value  # type: ignore[attr-defined]
+    (statement,) = parsed(text, like, **parts)
+    result: ast.expr = statement.value  # type: ignore[attr-defined]
     return result
 
 
@@ -250,8 +250,8 @@ def convertible(node: ast.FunctionDef) -> bool:
 
 
 def _own_nodes(node: ast.AST) -> list[ast.AST]:
-    found = [node]
+    result = [node]
     for child in ast.iter_child_nodes(node):
         if not isinstance(child, _NESTED):
-            found += _own_nodes(child)
-    return found
+            result += _own_nodes(child)
+    return result

@@ -98,30 +98,30 @@ class BatchRun(DerivedRun):
 
     def next(self, n: int, step: ExecutionContext) -> Block | None:
         """The next batches."""
-        found: list[Element] = []
+        elements: list[Element] = []
         places: list[Array] = []
         self._raise_failure()
-        while len(found) < n:
+        while len(elements) < n:
             try:
                 block = self._gather(self.source, self._size, step)
                 if block is None or (self._drop and block.size < self._size):
                     break
-                found.append(self._stack(block))
+                elements.append(self._stack(block))
                 if block.places is not None:
                     places.append(_all_places(block.places))
             except errors.OpError as e:
-                if not found:
+                if not elements:
                     raise
                 self._failure = e
                 break
-        if len(found) == 1:
+        if len(elements) == 1:
             # One batch is the usual case: its arrays become rows of a view, without a copy.
-            columns = [c[None] if isinstance(c, np.ndarray) else [c] for c in found[0]]
+            columns = [c[None] if isinstance(c, np.ndarray) else [c] for c in elements[0]]
             return Block(1, columns, places or None)
-        if not found:
+        if not elements:
             return None
-        columns = [column_of(c) for c in zip(*found, strict=True)]
-        return Block(len(found), columns, places if len(places) == len(found) else None)
+        columns = [column_of(c) for c in zip(*elements, strict=True)]
+        return Block(len(elements), columns, places if len(places) == len(elements) else None)
 
 
 def _all_places(places: Column) -> Array:
@@ -264,11 +264,11 @@ def rows_of(value: Any) -> Column:
         rows: Column = value
         return rows
     indices, shape = np.asarray(value.indices), np.asarray(value.dense_shape)
-    found = []
+    result = []
     for i in range(int(shape[0])):
         mine = indices[:, 0] == i
-        found.append(SparseTensorValue(indices[mine][:, 1:], np.asarray(value.values)[mine], shape[1:]))
-    return found
+        result.append(SparseTensorValue(indices[mine][:, 1:], np.asarray(value.values)[mine], shape[1:]))
+    return result
 
 
 class WindowRun(DerivedRun):

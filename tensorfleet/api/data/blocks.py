@@ -59,9 +59,9 @@ def row(column: Column, i: int) -> Any:
 
 def boxed(value: object) -> Array:
     """A scalar array that holds an object."""
-    made = np.empty((), object)
-    made[()] = value
-    return made
+    result = np.empty((), object)
+    result[()] = value
+    return result
 
 
 def unboxed(value: Array) -> Any:
@@ -88,10 +88,10 @@ def column_of(values: Sequence[Any]) -> Column:
         if not isinstance(v, (np.ndarray, np.generic)) or v.shape != shape or v.dtype != dtype:
             return list(values)
     if dtype.kind == "O":
-        made = np.empty((len(values), *shape), object)
+        result = np.empty((len(values), *shape), object)
         for i, v in enumerate(values):
-            made[i] = v[()] if not shape else v
-        return made
+            result[i] = v[()] if not shape else v
+        return result
     # `np.array` of objects would look into them: above they are put in one by one.
     return np.array(values, dtype)
 

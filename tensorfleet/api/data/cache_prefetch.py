@@ -30,9 +30,9 @@ from tensorfleet.runtime.scheduling.step import ExecutionContext
 def lasting_step(step: ExecutionContext) -> ExecutionContext:
     """A step for threads that outlive those who take from them."""
     # Without a deadline: the step that asks first may be over long before the thread is.
-    made = ExecutionContext(step.resources, RandomStreams(), None)
-    made.private = step.private
-    return made
+    result = ExecutionContext(step.resources, RandomStreams(), None)
+    result.private = step.private
+    return result
 
 
 # How long the end of a run waits for its thread.
@@ -81,20 +81,20 @@ class _PrefetchBuffer:
                 return
 
     def _fetch_one(self, n: int) -> None:
-        found: Block | BaseException | None
+        fetched: Block | BaseException | None
         try:
-            found = self.source.next(n, self.step)
+            fetched = self.source.next(n, self.step)
         # Also what ends threads, such as an interrupted generator: whoever takes the element raises it.
         except BaseException as e:
-            found = e
+            fetched = e
         with self.lock:
             if self.closed:
                 return
-            if found is None:
+            if fetched is None:
                 self.ended = True
             else:
-                self.ready.append(found)
-                self.held += found.size if isinstance(found, Block) else 1
+                self.ready.append(fetched)
+                self.held += fetched.size if isinstance(fetched, Block) else 1
             if self.arrived is not None:
                 self.arrived.set()
                 self.arrived = None
@@ -155,16 +155,16 @@ class PrefetchRun(DatasetRun):
         buffer = self._buffer
         self._source.restore(state["source"], step)
         buffer.ready, buffer.ended = deque(state["ready"]), state["ended"]
-        buffer.held = sum(found.size if isinstance(found, Block) else 1 for found in buffer.ready)
+        buffer.held = sum(item.size if isinstance(item, Block) else 1 for item in buffer.ready)
 
     def _take(self, n: int) -> Block:
         buffer = self._buffer
-        found = buffer.ready.popleft()
-        if not isinstance(found, Block):
+        item = buffer.ready.popleft()
+        if not isinstance(item, Block):
             self._make_room(1)
-            raise found
-        parts = [found]
-        count = found.size
+            raise item
+        parts = [item]
+        count = item.size
         while count < n and buffer.ready and isinstance(following := buffer.ready[0], Block):
             buffer.ready.popleft()
             parts.append(following)
@@ -356,11 +356,11 @@ class _Stored(DatasetRun):
 
     def next(self, n: int, step: ExecutionContext) -> Block | None:
         """Elements from the file."""
-        found = self._reader.read_many(n)
-        self._given += len(found)
-        if not found:
+        records = self._reader.read_many(n)
+        self._given += len(records)
+        if not records:
             return None
-        elements, come = zip(*map(_read, found), strict=True)
+        elements, come = zip(*map(_read, records), strict=True)
         several = any(np.ndim(place) for place in come)
         return block_of(elements, list(come) if several else np.array(come))
 

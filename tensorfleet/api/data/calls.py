@@ -130,9 +130,9 @@ class DatasetFunction:
                 with self._drawing:
                     # If the block fails, nothing was drawn, and its elements draw the same numbers one by one.
                     draft = Draft(self._streams)
-                    found = self._together.run(block, self._captured, CallStep(step, draft))
+                    result = self._together.run(block, self._captured, CallStep(step, draft))
                     draft.keep()
-                return found
+                return result
         except Exception:  # one by one they tell which element it was
             return None
 
@@ -261,16 +261,16 @@ def _aligned(op: Operation, many: Values, once: Values, n: int) -> list[Array]:
     """Arguments that broadcast against each other as those of one element do."""
     ranks = [np.ndim(many[t]) - 1 if t in many else np.ndim(once[t]) for t in op._inputs]
     top = max(ranks)
-    found = []
+    result = []
     for t, rank in zip(op._inputs, ranks, strict=True):
         if t not in many:
-            found.append(once[t])
+            result.append(once[t])
         elif rank == top:
-            found.append(many[t])
+            result.append(many[t])
         else:
             column = many[t]
-            found.append(column.reshape(n, *([1] * (top - rank)), *column.shape[1:]))
-    return found
+            result.append(column.reshape(n, *([1] * (top - rank)), *column.shape[1:]))
+    return result
 
 
 def _one_by_one(

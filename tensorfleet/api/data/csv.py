@@ -288,26 +288,26 @@ def _file_names(pattern: str | Sequence[str]) -> list[str]:
     patterns = pattern if isinstance(pattern, (list, tuple)) else [pattern]
     if not patterns:
         raise ValueError("File pattern is empty.")
-    found = sorted({name for p in patterns for name in gfile.glob(p)})
-    if not found:
+    result = sorted({name for p in patterns for name in gfile.glob(p)})
+    if not result:
         raise ValueError(f"No files match {pattern}.")
-    return found
+    return result
 
 
 def _chosen(names: Sequence[str], asked: Sequence[int | str] | None) -> list[int]:
     if asked is None:
         return list(range(len(names)))
-    found = [c if isinstance(c, int) else list(names).index(c) if c in names else None for c in asked]
-    for column, i in zip(asked, found, strict=True):
+    indices = [c if isinstance(c, int) else list(names).index(c) if c in names else None for c in asked]
+    for column, i in zip(asked, indices, strict=True):
         if i is None:
             raise ValueError(
                 f"Value '{column}' specified in select_columns not a valid column index or name."
             )
         if not 0 <= i < len(names):
             raise ValueError(f"Column index {i} specified in select_columns out of valid range.")
-    if len(set(found)) != len(found):
+    if len(set(indices)) != len(indices):
         raise ValueError("select_columns contains duplicate columns")
-    return sorted(i for i in found if i is not None)
+    return sorted(i for i in indices if i is not None)
 
 
 def _rows(
@@ -331,15 +331,15 @@ def _rows(
 
 def _header(names: list[str], *reading: Any) -> list[str]:
     """The names of the columns in the first line of each file."""
-    found: list[str] | None = None
+    header: list[str] | None = None
     for name in names:
         line = next(_rows(name, *reading), None)
         if line is None:
             raise ValueError(f"Received StopIteration when reading the header line of {name}.  Empty file?")
-        if found is not None and line != found:
+        if header is not None and line != header:
             raise ValueError("Files have different column names in the header row.")
-        found = line
-    return found or []
+        header = line
+    return header or []
 
 
 def _counted(names: list[str], width: int, header: bool, *reading: Any) -> Iterator[list[str]]:
@@ -411,12 +411,12 @@ def make_batched_features_dataset(
     names = _file_names(file_pattern)
 
     def parsed(serialized: Tensor) -> Any:
-        found = parse_example(serialized, features)
+        result = parse_example(serialized, features)
         if label_key is None:
-            return found
-        if label_key not in found:
+            return result
+        if label_key not in result:
             raise ValueError(f"The `label_key` provided ({label_key!r}) must be one of the `features` keys.")
-        return found, found.pop(label_key)
+        return result, result.pop(label_key)
 
     files = list_files(names, shuffle, shuffle_seed)
     dataset = files.interleave(

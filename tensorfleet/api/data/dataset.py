@@ -47,9 +47,9 @@ class Dataset(LegacyMethods, Described):
         op_type: str, structure: Structure, *inputs: Any, sources: Iterable[Dataset] = (), **attrs: Any
     ) -> Dataset:
         """The dataset that an operation makes."""
-        made: Dataset = Dataset.__new__(Dataset)
-        made._set(op_type, structure, *inputs, sources=sources, **attrs)
-        return made
+        result: Dataset = Dataset.__new__(Dataset)
+        result._set(op_type, structure, *inputs, sources=sources, **attrs)
+        return result
 
     def _set(
         self, op_type: str, structure: Structure, *inputs: Any, sources: Iterable[Dataset] = (), **attrs: Any
@@ -69,9 +69,9 @@ class Dataset(LegacyMethods, Described):
         self, op_type: str, structure: Structure, function: Traced, *inputs: Any, **attrs: Any
     ) -> Dataset:
         attrs.setdefault("f", function.name)
-        made: Dataset = self._transformed(op_type, structure, function.captured, *inputs, **attrs)
-        made._called = (function,)
-        return made
+        result: Dataset = self._transformed(op_type, structure, function.captured, *inputs, **attrs)
+        result._called = (function,)
+        return result
 
     def _inputs(self) -> list[Dataset]:
         """The datasets that this one is made from."""
@@ -112,10 +112,14 @@ class Dataset(LegacyMethods, Described):
         """The same dataset with options set."""
         # Raises where the new options contradict those of the datasets before.
         self.options().merge(options)
-        made: Dataset = Dataset.__new__(Dataset)
-        made._variant_tensor, made._structure, made._sources = self._variant_tensor, self._structure, (self,)
-        made._options = options  # type: ignore[attr-defined]
-        return made
+        result: Dataset = Dataset.__new__(Dataset)
+        result._variant_tensor, result._structure, result._sources = (
+            self._variant_tensor,
+            self._structure,
+            (self,),
+        )
+        result._options = options  # type: ignore[attr-defined]
+        return result
 
     # -- iterators --
 
@@ -296,11 +300,11 @@ class Dataset(LegacyMethods, Described):
         shapes = [padded_shape(s, leaf) for s, leaf in zip(asked, leaves, strict=True)]
         fills = padding(self._structure, padding_values)
         known = _batch_length(size, drop)
-        made = [
+        padded = [
             leaf.with_shape(TensorShape([known]).concatenate(static_shape(shape)))
             for leaf, shape in zip(leaves, shapes, strict=True)
         ]
-        structure = pack_like(self._structure, made)
+        structure = pack_like(self._structure, padded)
         return self._transformed("PaddedBatchDatasetV2", structure, size, shapes, fills, drop)
 
     def unbatch(self) -> Dataset:
@@ -385,10 +389,10 @@ class Dataset(LegacyMethods, Described):
 
     def apply(self, transformation_func: Callable[[Dataset], Dataset]) -> Dataset:
         """`transformation_func(self)`, which must be a dataset."""
-        made = transformation_func(self)
-        if not isinstance(made, Dataset):
-            raise TypeError(f"`transformation_func` must return a Dataset. Got {made!r}.")
-        return made
+        result = transformation_func(self)
+        if not isinstance(result, Dataset):
+            raise TypeError(f"`transformation_func` must return a Dataset. Got {result!r}.")
+        return result
 
 
 # These ops have neither attribute in TensorFlow: their elements are always strings, or given by their inputs.

@@ -150,12 +150,12 @@ def _random(ctx: StepHostContext, seed: Array, seed2: Array) -> Node:
 @dataset_op("MatchingFilesDataset", "patterns: string", "", stateful=True)
 def _matching_files(ctx: StepHostContext, patterns: Array) -> Node:
     asked = [p.decode() for p in _texts(patterns)]
-    found = sorted({name.encode() for pattern in asked for name in gfile.glob(pattern)})
-    if not found:
+    names = sorted({name.encode() for pattern in asked for name in gfile.glob(pattern)})
+    if not names:
         raise errors.NotFoundError(None, None, f"No files matched pattern: {', '.join(asked)}")
-    column = np.empty(len(found), object)
-    column[:] = found
-    return ColumnSlices([column], len(found))
+    column = np.empty(len(names), object)
+    column[:] = names
+    return ColumnSlices([column], len(names))
 
 
 _FILES = "filenames: string, compression_type: string, buffer_size: int64"

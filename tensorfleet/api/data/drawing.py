@@ -63,9 +63,9 @@ def drawn(
     if spec.rng is None:
         return None
     if op.type in _SHAPED and all(t in once for t in op._inputs):
-        found = draw_each(op, kernel, streams.take(op, 0), n, [once[t] for t in op._inputs])
-        streams.take(op, n * spec.rng(op, [found[0]]))
-        return [found]
+        values = draw_each(op, kernel, streams.take(op, 0), n, [once[t] for t in op._inputs])
+        streams.take(op, n * spec.rng(op, [values[0]]))
+        return [values]
     results = []
     for i in range(n):
         arguments = [row(many[t], i) if t in many else once[t] for t in op._inputs]

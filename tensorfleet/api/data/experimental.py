@@ -172,9 +172,9 @@ def group_by_window(
         key_leaf = Leaf(dtypes.int64, TensorShape([]))
 
         def key_of(*element: Any) -> Any:
-            found = key_func(*element)
-            is_number = isinstance(found, (int, np.integer, np.ndarray)) and not isinstance(found, bool)
-            return to_tensor(found, dtypes.int64) if is_number else found
+            key = key_func(*element)
+            is_number = isinstance(key, (int, np.integer, np.ndarray)) and not isinstance(key, bool)
+            return to_tensor(key, dtypes.int64) if is_number else key
 
         key = traced(key_of, "group_by_window", dataset._structure)
         leaf = key.structure

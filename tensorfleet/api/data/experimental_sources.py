@@ -38,8 +38,8 @@ def cardinality(dataset: Dataset) -> Tensor:
 
 
 def _number(op: Operation, position: int) -> int | None:
-    found = constant_value(op.inputs[position])
-    return None if found is None else int(found)
+    value = constant_value(op.inputs[position])
+    return None if value is None else int(value)
 
 
 def _count(op: Operation) -> int:
@@ -230,9 +230,9 @@ def dense_to_sparse_batch(batch_size: TensorLike, row_shape: ShapeLike) -> Trans
         places, values, sizes, count = dataset.reduce(empty, add)
         sizes = apply("SelectV2", apply("Less", limit, np.zeros_like(limit)), sizes, limit)
         whole = apply("ConcatV2", [apply("Reshape", count, [1]), sizes], 0)
-        made = SparseTensor(places, values, whole)
-        made._known = TensorShape([None]).concatenate(shape)
-        return made
+        result = SparseTensor(places, values, whole)
+        result._known = TensorShape([None]).concatenate(shape)
+        return result
 
     def transform(dataset: Dataset) -> Dataset:
         leaf = dataset._structure

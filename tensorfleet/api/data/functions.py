@@ -123,7 +123,7 @@ def as_in_contrib(mapping: Callable[..., Dataset]) -> Callable[..., Dataset]:
     ) -> Dataset:
         if num_threads is not None:
             kw.setdefault("num_parallel_calls", num_threads)
-        made = mapping(dataset, *args, **kw)
-        return made if output_buffer_size is None else made.prefetch(output_buffer_size)
+        mapped = mapping(dataset, *args, **kw)
+        return mapped if output_buffer_size is None else mapped.prefetch(output_buffer_size)
 
     return called

@@ -73,9 +73,9 @@ class _Generators:
     def start(self, *args: Any) -> np.int64:
         """Calls the generator function; the number of the iterator it gave."""
         number = next(self._numbers)
-        made = iter(self._generator(*args))
+        iterator = iter(self._generator(*args))
         with self._lock:
-            self._running[number] = _Iterator(made)
+            self._running[number] = _Iterator(iterator)
         return np.int64(number)
 
     def next(self, step: ExecutionContext, number: Array) -> Any:
@@ -111,10 +111,10 @@ def from_generator(
         def pull(step: ExecutionContext, which: Array) -> list[Array]:
             return _components(running.next(step, which), structure, output_types)
 
-        found = waiting_func(pull, [number], [leaf.dtype for leaf in leaves])
-        for tensor, leaf in zip(found, leaves, strict=True):
+        tensors = waiting_func(pull, [number], [leaf.dtype for leaf in leaves])
+        for tensor, leaf in zip(tensors, leaves, strict=True):
             tensor.set_shape(leaf.shape)
-        return pack_like(structure, found) if structures.is_structure(structure) else found[0]
+        return pack_like(structure, tensors) if structures.is_structure(structure) else tensors[0]
 
     state = structures.Leaf(dtypes.int64, TensorShape([]))
     begin = traced(lambda: py_func(running.start, list(given), dtypes.int64), "from_generator")
@@ -143,7 +143,7 @@ def _components(value: Nested, structure: Structure, types: Nested) -> list[Arra
             "`generator` yielded an element that did not match the expected structure. The expected structure was "
             f"{types}, but the yielded element was {value}."
         ) from None
-    found = []
+    result = []
     for item, leaf in zip(flat, flatten(structure), strict=True):
         try:
             array = make_array(item, leaf.dtype)
@@ -157,5 +157,5 @@ def _components(value: Nested, structure: Structure, types: Nested) -> list[Arra
                 f"`generator` yielded an element of shape {array.shape} where an element of shape {leaf.shape} was "
                 "expected."
             )
-        found.append(array)
-    return found
+        result.append(array)
+    return result

@@ -108,9 +108,9 @@ class InterleaveRun(DerivedRun):
             self._fill(step)
         # Several rounds are read from each dataset in one call. For less than two, the loop below does as well.
         if not self._taken and n >= 2 * len(self._open) * self._block and len(self._open) > 1:
-            found = self._rounds(n // (len(self._open) * self._block), step)
-            if found is not None:
-                return found
+            result = self._rounds(n // (len(self._open) * self._block), step)
+            if result is not None:
+                return result
         while not self._ended or any(self._open):
             current = self._open[self._at]
             if current is not None:

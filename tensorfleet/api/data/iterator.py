@@ -52,10 +52,10 @@ class Iterator(Described):
 
     @classmethod
     def _of(cls, resource: Tensor, initializer: Operation | None, structure: Structure) -> Iterator:
-        made: Iterator = cls.__new__(cls)
-        made._iterator_resource, made._initializer, made._structure = resource, initializer, structure
-        made._set_handle()
-        return made
+        result: Iterator = cls.__new__(cls)
+        result._iterator_resource, result._initializer, result._structure = resource, initializer, structure
+        result._set_handle()
+        return result
 
     def _set_handle(self) -> None:
         self._calls = 0
@@ -131,9 +131,11 @@ class Iterator(Described):
 
 
 def _resource(structure: Structure, shared_name: str | None) -> Tensor:
-    made = apply("IteratorV2", container="", shared_name=shared_name or "", **structures.declared(structure))
-    add_to_collection(GLOBAL_ITERATORS, made)
-    return made
+    result = apply(
+        "IteratorV2", container="", shared_name=shared_name or "", **structures.declared(structure)
+    )
+    add_to_collection(GLOBAL_ITERATORS, result)
+    return result
 
 
 def _warn_of_other_graphs(dataset: Dataset) -> None:

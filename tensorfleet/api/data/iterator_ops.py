@@ -104,14 +104,14 @@ class IteratorState:
             if self._run is None:
                 raise self._nothing()
             asked = time.perf_counter()
-            found = self._run.one(ctx.step)
-            if found is None:
+            result = self._run.one(ctx.step)
+            if result is None:
                 self._drop()
                 raise self._nothing()
             # Once a thread reads ahead, the time that an element takes says nothing any more.
             if not self._ahead:
                 self._watch(asked, time.perf_counter(), ctx.step)
-            return found
+            return result
         finally:
             self._turns.release()
 
@@ -211,14 +211,14 @@ def _make_iterator(ctx: StepHostContext, node: Node, state: IteratorState) -> No
 def _get_next(
     ctx: StepHostContext, state: IteratorState, *, output_types: list[DType], output_shapes: list[TensorShape]
 ) -> tuple[Any, ...]:
-    found = state.next(ctx)
-    if len(found) != len(output_types):
-        text = f"The iterator gives {len(found)} components, but {len(output_types)} are expected."
+    values = state.next(ctx)
+    if len(values) != len(output_types):
+        text = f"The iterator gives {len(values)} components, but {len(output_types)} are expected."
         raise errors.invalid(text)
-    for i, value in enumerate(found):
+    for i, value in enumerate(values):
         if type(value) is np.ndarray or isinstance(value, np.generic):
             _check(i, value, output_types[i], output_shapes[i])
-    return tuple(found)
+    return tuple(values)
 
 
 def _check(i: int, value: Array | np.generic, dtype: DType, shape: TensorShape) -> None:

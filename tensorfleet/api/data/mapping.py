@@ -55,22 +55,22 @@ class MapRun(DerivedRun):
         return self._function.by_block and self.source.may_read_ahead()
 
     def _one_by_one(self, block: Block, step: ExecutionContext) -> Block:
-        found: list[Element] = []
+        elements: list[Element] = []
         for i in range(block.size):
             self._count += 1
             try:
-                found.append(self._function.call(block.element(i), step))
+                elements.append(self._function.call(block.element(i), step))
             except errors.OpError as e:
                 name_element(e, self._count - 1, block, i)
                 if i + 1 < block.size:
                     rest = block.part(i + 1, block.size)
                     self._rest = rest if self._rest is None else joined([rest, self._rest])
-                if not found:
+                if not elements:
                     raise
                 # The elements before it are given first; the failure is raised when its turn comes.
                 self._failure = e
                 break
-        return block_of(found, block.part(0, len(found)).places)
+        return block_of(elements, block.part(0, len(elements)).places)
 
 
 def name_element(error: errors.OpError, number: int, block: Block, i: int = 0) -> None:
@@ -124,8 +124,8 @@ class _WithResults(MapRun):
         first = block.part(0, 1)
         if block.size > 1:
             self._rest = block.part(1, block.size)
-        found = self._one_by_one(first, step)
-        return Block(1, [*first.columns, *found.columns], first.places)
+        mapped = self._one_by_one(first, step)
+        return Block(1, [*first.columns, *mapped.columns], first.places)
 
 
 class TakeWhileRun(DerivedRun):

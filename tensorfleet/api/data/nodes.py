@@ -130,17 +130,17 @@ class RandomWords:
 
     def words(self, count: int) -> Array:
         """The next ones, each of 32 bits."""
-        stream, begin, made = self._ahead
-        if stream is not self._stream or not begin <= self._drawn <= begin + len(made) - count:
+        stream, begin, words = self._ahead
+        if stream is not self._stream or not begin <= self._drawn <= begin + len(words) - count:
             first = self._drawn // 4
             # As many as were drawn before: a short run makes few numbers in vain, a long one few calls.
             more = max(count, min(self._drawn, self._MAX_WORDS_AHEAD))
             offsets = np.arange(first, first + more // 4 + 2, dtype=np.uint64)
-            begin, made = 4 * first, philox.blocks(np, self._stream, offsets).reshape(-1)
-            self._ahead = (self._stream, begin, made)
+            begin, words = 4 * first, philox.blocks(np, self._stream, offsets).reshape(-1)
+            self._ahead = (self._stream, begin, words)
         at = self._drawn - begin
         self._drawn += count
-        return made[at : at + count]
+        return words[at : at + count]
 
     def position(self) -> list[Any]:
         """The stream and how many of its words were drawn, for `move_to`."""
@@ -176,10 +176,10 @@ class CountingRun(DatasetRun):
         count = min(n, self._left)
         if count <= 0:
             return None
-        found = np.arange(self._at, self._at + count * self._step, self._step, dtype=np.int64)
+        numbers = np.arange(self._at, self._at + count * self._step, self._step, dtype=np.int64)
         self._at += count * self._step
         self._left -= count
-        return Block(count, [found])
+        return Block(count, [numbers])
 
     def may_read_ahead(self) -> bool:
         """Nobody can."""
@@ -220,11 +220,11 @@ class RowsRun(DatasetRun):
             block = self.where.next(n * max(1, _POSITIONS_AHEAD // n), step)
             if block is None:
                 break
-            (found,) = block.columns
-            assert isinstance(found, np.ndarray)  # positions are numbers
-            if self.columns and found.max() >= len(self.columns[0]):  # a restored place
+            (numbers,) = block.columns
+            assert isinstance(numbers, np.ndarray)  # positions are numbers
+            if self.columns and numbers.max() >= len(self.columns[0]):  # a restored place
                 raise other_dataset()
-            self._ahead = np.concatenate([self._ahead, found]) if self._ahead.size else found
+            self._ahead = np.concatenate([self._ahead, numbers]) if self._ahead.size else numbers
             self._near = {i: picked(c, self._ahead) for i, c in enumerate(self.columns) if _small(c, n)}
         positions, self._ahead = self._ahead[:n], self._ahead[n:]
         if not positions.size:
@@ -306,17 +306,17 @@ class FilesRun(DatasetRun):
                 self._next += 1
                 self._given = 0
             try:
-                found = self._source.read_many(n)
+                records = self._source.read_many(n)
             except errors.OpError:
                 self.close()
                 raise
-            if found:
+            if records:
                 first = of_file(self._names[self._next - 1], self._begin) + self._given
-                self._given += len(found)
-                column = np.empty(len(found), object)
+                self._given += len(records)
+                column = np.empty(len(records), object)
                 # Assigned to a slice: `np.array(found)` would look into the bytes and make them fixed-length.
-                column[:] = found
-                return Block(len(found), [column], np.arange(first, first + len(found)))
+                column[:] = records
+                return Block(len(records), [column], np.arange(first, first + len(records)))
             self.close()
 
     def may_read_ahead(self) -> bool:

@@ -51,10 +51,10 @@ def _none(ctx: StepHostContext) -> Array:
 
 
 def _element(optional: Array) -> _Element:
-    found = unboxed(optional)
-    if not isinstance(found, _Element):
+    result = unboxed(optional)
+    if not isinstance(result, _Element):
         raise errors.invalid("Input is not an Optional.")
-    return found
+    return result
 
 
 @op("OptionalHasValue", "optional: variant -> has_value: bool", **_SCALAR)
@@ -105,9 +105,9 @@ class Optional:
 
     @classmethod
     def _of(cls, variant: Tensor, structure: Structure) -> Optional:
-        made = cls.__new__(cls)
-        made._variant_tensor, made._structure = variant, structure
-        return made
+        result = cls.__new__(cls)
+        result._variant_tensor, result._structure = variant, structure
+        return result
 
     @staticmethod
     def from_value(value: Nested) -> Optional:

@@ -23,26 +23,28 @@ def padded_shape(asked: Any, leaf: Leaf) -> Tensor:
     try:
         dims = as_shape(asked)
     except (TypeError, ValueError):
-        made = to_tensor(asked, preferred=dtypes.int64)
+        result = to_tensor(asked, preferred=dtypes.int64)
         what = f"Padded shape {asked} must be a 1-D tensor of tf.int64 values, but its"
-        if made.shape.rank not in (None, 1):
-            raise ValueError(f"{what} shape was {made.shape}.") from None
-        if made.dtype == dtypes.int32:
-            made = apply("Cast", made, DstT=dtypes.int64)
-        elif made.dtype != dtypes.int64:
-            raise TypeError(f"{what} element type was {made.dtype.name}.") from None
+        if result.shape.rank not in (None, 1):
+            raise ValueError(f"{what} shape was {result.shape}.") from None
+        if result.dtype == dtypes.int32:
+            result = apply("Cast", result, DstT=dtypes.int64)
+        elif result.dtype != dtypes.int64:
+            raise TypeError(f"{what} element type was {result.dtype.name}.") from None
     else:
         # None as a whole shape means that of the component.
         dims = leaf.shape if dims.rank is None else dims
         if dims.rank is None:
             raise ValueError(f"Padded shape for a component of unknown rank must be given, not {asked}.")
-        made = to_tensor([-1 if d is None else d for d in dims.as_list()], dtypes.int64, name="padded_shape")
-    static = static_shape(made)
+        result = to_tensor(
+            [-1 if d is None else d for d in dims.as_list()], dtypes.int64, name="padded_shape"
+        )
+    static = static_shape(result)
     if not _has_room(static, leaf.shape):
         raise ValueError(
             f"The padded shape {static} is not compatible with the corresponding input component shape {leaf.shape}."
         )
-    return made
+    return result
 
 
 def _has_room(padded: TensorShape, shape: TensorShape) -> bool:
@@ -71,12 +73,12 @@ def padding(structure: Structure, values: Nested) -> list[Tensor]:
         )
     else:
         given = [values]
-    found = []
+    result = []
     for value, leaf in zip(given, leaves, strict=True):
-        made = to_tensor(value, name="padding_value")
-        if made.shape.rank not in (None, 0):
+        tensor = to_tensor(value, name="padding_value")
+        if tensor.shape.rank not in (None, 0):
             raise ValueError("Padding value should be a scalar, but is not.")
-        if made.dtype.base_dtype != leaf.dtype:
-            raise TypeError(f"Padding value tensor ({made}) does not match output type: {leaf.dtype!r}")
-        found.append(made)
-    return found
+        if tensor.dtype.base_dtype != leaf.dtype:
+            raise TypeError(f"Padding value tensor ({tensor}) does not match output type: {leaf.dtype!r}")
+        result.append(tensor)
+    return result

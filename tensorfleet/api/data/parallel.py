@@ -65,15 +65,15 @@ class ParallelMapRun(DerivedRun):
     def next(self, n: int, step: ExecutionContext) -> Block | None:
         """The results that are there, or the first that comes."""
         self._launch(step)
-        found: list[Element] = []
+        elements: list[Element] = []
         blocks: list[Block] = []
-        while self._flying and len(found) < n:
+        while self._flying and len(elements) < n:
             call = self._flying[0]
             # Results are given in order. Those that are there do not wait for one that is not.
-            if found and (call.error is not None or not call.done.is_set()):
+            if elements and (call.error is not None or not call.done.is_set()):
                 break
             step.wait(call.done, "for an element that is being mapped")
-            if found and call.error is not None:
+            if elements and call.error is not None:
                 break
             self._flying.popleft()
             self._launch(step)
@@ -81,10 +81,10 @@ class ParallelMapRun(DerivedRun):
                 if call.block is not None and isinstance(call.error, errors.OpError):
                     name_element(call.error, call.number, call.block)
                 raise call.error
-            found.append(call.result)
+            elements.append(call.result)
             if call.block is not None:
                 blocks.append(call.block)
-        return block_of(found, joined_places(blocks)) if found else None
+        return block_of(elements, joined_places(blocks)) if elements else None
 
     def _launch(self, step: ExecutionContext) -> None:
         while not self._ended and len(self._flying) < self._most:

@@ -55,8 +55,8 @@ def _ragged_shapes(op: Operation) -> list[TensorShape]:
     host=True,
 )
 def _variant_to_ragged(ctx: StepHostContext, value: RaggedTensorValue | Array) -> tuple[Array, ...]:
-    found = value if isinstance(value, RaggedTensorValue) else np.asarray(value, object).ravel()[0]
-    return *found.nested_row_splits, found.flat_values
+    ragged = value if isinstance(value, RaggedTensorValue) else np.asarray(value, object).ravel()[0]
+    return *ragged.nested_row_splits, ragged.flat_values
 
 
 not_differentiable("FleetRaggedToVariant", "FleetVariantToRagged")

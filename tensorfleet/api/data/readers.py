@@ -22,10 +22,10 @@ _LINE = Leaf(dtypes.string, TensorShape([]))
 
 
 def _names(filenames: TensorLike) -> Tensor:
-    made = to_tensor(filenames, preferred=dtypes.string, name="filenames")
-    if made.dtype != dtypes.string:
+    names = to_tensor(filenames, preferred=dtypes.string, name="filenames")
+    if names.dtype != dtypes.string:
         raise TypeError("`filenames` must be a `tf.data.Dataset` of `tf.string` elements.")
-    return made if made.shape.rank == 1 else reshape(made, [-1], name="flat_filenames")
+    return names if names.shape.rank == 1 else reshape(names, [-1], name="flat_filenames")
 
 
 def _packing(compression_type: TensorLike) -> Tensor:
@@ -124,16 +124,16 @@ class FixedLengthRecordDataset(_FileDataset):
 def list_files(file_pattern: TensorLike, shuffle: bool | None, seed: int | None) -> Dataset:
     """See `tf.data.Dataset.list_files`."""
     pattern = to_tensor(file_pattern, dtypes.string, name="file_pattern")
-    found = matching_files(pattern)
-    some = apply("Greater", shape(found)[0], 0, name="match_not_empty")
+    matches = matching_files(pattern)
+    some = apply("Greater", shape(matches)[0], 0, name="match_not_empty")
     check = Assert(some, ["No files matched pattern: ", pattern], summarize=1, name="assert_not_empty")
     # The check runs when the step does: the files may come into being after the graph is built.
     with control_dependencies([check]):
-        found = apply("Identity", found)
-    files = Dataset.from_tensor_slices(found)
+        matches = apply("Identity", matches)
+    files = Dataset.from_tensor_slices(matches)
     if shuffle is None or shuffle:
         count = apply(
-            "Maximum", apply("Cast", shape(found)[0], DstT=dtypes.int64), to_tensor(1, dtypes.int64)
+            "Maximum", apply("Cast", shape(matches)[0], DstT=dtypes.int64), to_tensor(1, dtypes.int64)
         )
         files = files.shuffle(count, seed=seed)
     return files

@@ -93,17 +93,17 @@ def _remade(value: Any, parts: list[bytes]) -> Any:
         return array_of(TensorProto.FromString(parts[inside]))
     if kind == "dict":
         return {k: _remade(v, parts) for k, v in inside}
-    found = _remade(inside, parts)
+    components = _remade(inside, parts)
     if kind == "sparse":
-        return SparseTensorValue(*found)
+        return SparseTensorValue(*components)
     if kind == "ragged":
-        return nested(found[:-1], found[-1])
+        return nested(components[:-1], components[-1])
     if kind == "block":
-        return Block(*found)
+        return Block(*components)
     if kind == "slices":
-        return ColumnSlices(found[1], found[0])
+        return ColumnSlices(components[1], components[0])
     if kind == "set":
-        return set(found)
+        return set(components)
     if kind == "error":
-        return errors.exception_type_from_error_code(found[0])(None, None, found[1])
+        return errors.exception_type_from_error_code(components[0])(None, None, components[1])
     raise ValueError(kind)

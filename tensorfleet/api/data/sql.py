@@ -40,11 +40,11 @@ class _Query(DatasetRun):
         if self._rows is None:
             # Reversed, so that `pop` takes the next row from the end.
             self._rows = self._all()[self._given :][::-1]
-        found = [self._rows.pop() for _ in range(min(n, len(self._rows)))]
-        self._given += len(found)
-        if not found:
+        taken_rows = [self._rows.pop() for _ in range(min(n, len(self._rows)))]
+        self._given += len(taken_rows)
+        if not taken_rows:
             return None
-        rows = [[_value(v, k) for v, k in zip(row, self._kinds, strict=True)] for row in found]
+        rows = [[_value(v, k) for v, k in zip(row, self._kinds, strict=True)] for row in taken_rows]
         return Block(len(rows), [column_of(c) for c in zip(*rows, strict=True)])
 
     def _all(self) -> list[tuple[Any, ...]]:

@@ -111,9 +111,9 @@ class Leaf:
             return tensor
         if self.kind is SparseTensor:
             parts = apply_list("FleetVariantToSparse", tensor, Tvalues=self.dtype, shape=self.shape)
-            made = SparseTensor(*parts)
-            made._known = self.shape
-            return made
+            result = SparseTensor(*parts)
+            result._known = self.shape
+            return result
         if isinstance(self.kind, Kind):
             return self.kind.unpacked(self, tensor)
         from tensorfleet.api.data.dataset import VariantDataset
@@ -180,12 +180,12 @@ def _pack(structure: Any, leaves: Iterator[Any]) -> Any:
     if not is_structure(structure):
         return next(leaves)
     if isinstance(structure, Mapping):
-        made = {k: _pack(structure[k], leaves) for k in sorted(structure)}
+        items = {k: _pack(structure[k], leaves) for k in sorted(structure)}
         kind: Any = type(structure)
         # A `defaultdict` takes its factory first.
         if hasattr(structure, "default_factory"):
-            return kind(structure.default_factory, {k: made[k] for k in structure})
-        return kind([(k, made[k]) for k in structure])
+            return kind(structure.default_factory, {k: items[k] for k in structure})
+        return kind([(k, items[k]) for k in structure])
     parts = [_pack(child, leaves) for child in _children(structure)]
     if hasattr(structure, "_fields") or hasattr(type(structure), "__attrs_attrs__"):
         return type(structure)(*parts)
@@ -212,7 +212,7 @@ def match(structure: Nested, given: Nested, atom: Callable[[Any], bool], what: s
         if len(mine) != len(theirs):
             raise ValueError(f"{what} {given!r} does not have the structure of the elements: {structure!r}.")
         pairs = list(zip(mine, theirs, strict=True))
-    return [found for s, g in pairs for found in match(s, g, atom, what)]
+    return [leaf for s, g in pairs for leaf in match(s, g, atom, what)]
 
 
 # -- values of the graph -----------------------------------------------------------------------------
@@ -248,15 +248,15 @@ def converted(value: Nested, name: str = "component") -> Any:
 
 def carried(value: Nested) -> list[Tensor]:
     """The tensors that carry the components of a converted structure between operations."""
-    found = []
+    result = []
     for leaf in flatten(value):
         if isinstance(leaf, SparseTensor):
-            found.append(apply("FleetSparseToVariant", leaf.indices, leaf.values, leaf.dense_shape))
+            result.append(apply("FleetSparseToVariant", leaf.indices, leaf.values, leaf.dense_shape))
         elif isinstance(leaf, RaggedTensor):
-            found.append(apply("FleetRaggedToVariant", list(leaf.nested_row_splits), leaf.flat_values))
+            result.append(apply("FleetRaggedToVariant", list(leaf.nested_row_splits), leaf.flat_values))
         else:
-            found.append(leaf._variant_tensor if hasattr(leaf, "_variant_tensor") else leaf)
-    return found
+            result.append(leaf._variant_tensor if hasattr(leaf, "_variant_tensor") else leaf)
+    return result
 
 
 def declared(structure: Structure) -> dict[str, Any]:

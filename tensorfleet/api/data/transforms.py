@@ -181,11 +181,12 @@ class ZipRun(DatasetRun):
             block = self._ahead[i]
             if block is None:
                 return None
+            # No source is asked for more than all before it had: less stays behind when one of them ends.
             n = min(n, block.size)
-        found = [b.part(0, n) for b in self._ahead if b is not None]
+        blocks = [b.part(0, n) for b in self._ahead if b is not None]
         self._ahead = [None if b is None or b.size == n else b.part(n, b.size) for b in self._ahead]
-        places = next((b.places for b in found if b.places is not None), None)
-        return Block(n, [c for b in found for c in b.columns], places)
+        places = next((b.places for b in blocks if b.places is not None), None)
+        return Block(n, [c for b in blocks for c in b.columns], places)
 
     def may_read_ahead(self) -> bool:
         """If all are."""

@@ -131,8 +131,8 @@ class _Run:
         def run(job: str, index: int) -> None:
             with together.stop_on_exception(), Graph().as_default():
                 strategy = copy.deepcopy(self.strategy)
-                made = _configured(config, strategy, self.cluster, job, index)
-                self.single(self.worker_fn, strategy, job, index, made, barrier)
+                session_config = _configured(config, strategy, self.cluster, job, index)
+                self.single(self.worker_fn, strategy, job, index, session_config, barrier)
 
         threads = [threading.Thread(target=run, args=task) for task in tasks]
         for thread in threads:

@@ -45,7 +45,7 @@ def nondifferentiable_batch_function(
             concrete = function(fn, autograph=autograph).get_concrete_function(*specs)
             add_function(concrete.graph)
             with name_scope("batch") as scope:
-                made = apply_op(
+                op = apply_op(
                     "BatchFunction",
                     list(args),
                     concrete.captured_inputs,
@@ -59,7 +59,7 @@ def nondifferentiable_batch_function(
                     Tout=[t.dtype for t in concrete.outputs],
                     name=scope,
                 )
-            return list(made.outputs)
+            return list(op.outputs)
 
         return called
 

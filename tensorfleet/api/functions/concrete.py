@@ -41,9 +41,9 @@ def lifting(created: list[Variable]) -> Callable[..., Variable]:
             outer.control_dependencies(None),
             outer.name_scope(f"{scope}/" if scope else None),
         ):
-            made = next_creator(**{**options, "use_resource": True})
-        created.append(made)
-        return made
+            result = next_creator(**{**options, "use_resource": True})
+        created.append(result)
+        return result
 
     return creator
 
@@ -67,11 +67,11 @@ def _lifted(value: Tensor, outer: Graph) -> Tensor:
             )
         inputs = [copied(t._op)._outputs[t._value_index] for t in op._inputs]
         types = [t.dtype for t in op._outputs]
-        made = outer.add_op(op.spec, inputs, dict(op._attrs), types, op.name)
-        for mine, theirs in zip(made._outputs, op._outputs, strict=True):
+        result = outer.add_op(op.spec, inputs, dict(op._attrs), types, op.name)
+        for mine, theirs in zip(result._outputs, op._outputs, strict=True):
             mine._shape = theirs._shape
-        copies[op] = made
-        return made
+        copies[op] = result
+        return result
 
     with outer.as_default(), outer.control_dependencies(None):
         return copied(value._op)._outputs[value._value_index]
@@ -122,8 +122,8 @@ class ConcreteFunction:
         # A variable is used by capturing its handle.
         handles = set(self._body.captures)
         known = around(self._body).get_collection("variables")
-        found = [v for v in known if getattr(v, "handle", None) in handles]
-        return [*found, *(v for v in self._variables if v not in found)]
+        captured = [v for v in known if getattr(v, "handle", None) in handles]
+        return [*captured, *(v for v in self._variables if v not in captured)]
 
     @property
     def trainable_variables(self) -> list[Variable]:
@@ -175,10 +175,10 @@ class ConcreteFunction:
     def call_flat(self, tensors: Sequence[Tensor]) -> Any:
         """A call in the default graph."""
         captured = [*self._body.captures]
-        made = call_traced(self._body, [*tensors, *captured], self._effects)
-        results = iter(made.outputs)
+        call = call_traced(self._body, [*tensors, *captured], self._effects)
+        results = iter(call.outputs)
         if not self._body.outputs:
-            return made if self._structured is None else self._structured
+            return call if self._structured is None else self._structured
         packed = [None if t is None else next(results) for t in nest.flatten(self._structured, True)]
         return nest.pack_sequence_as(self._structured, packed, True)
 

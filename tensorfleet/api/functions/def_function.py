@@ -100,13 +100,14 @@ class Function:
     ) -> tuple[ConcreteFunction, list[Tensor]]:
         structure, flat = self._arguments(args, kwargs)
         graph = get_default_graph()
+        # Each graph has traces of its own: a body captures tensors of the graph around it.
         key = (id(graph), _structure_key(structure), tuple(_kind(v) for v in flat))
         tensors = [v for v in flat if isinstance(v, Tensor)]
-        found = self._traces.get(key)
+        concrete = self._traces.get(key)
         # The `id` of a graph may be that of one that is gone.
-        if found is None or found.graph.outer is not graph:
-            found = self._traces[key] = self._trace(structure, flat)
-        return found, tensors
+        if concrete is None or concrete.graph.outer is not graph:
+            concrete = self._traces[key] = self._trace(structure, flat)
+        return concrete, tensors
 
     def _arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, list[Any]]:
         """The arguments with their defaults, and their leaves: tensors where they can be."""
@@ -146,17 +147,17 @@ class Function:
     def _trace(self, structure: Any, flat: list[Any]) -> ConcreteFunction:
         """Runs the Python function; once more if it made variables, as it will from now on."""
         graph = id(around(get_default_graph()))
-        made: list[Variable] = []
+        created: list[Variable] = []
         if self._makes_variables:
-            return self._traced_with(structure, flat, lifting(made), made)
+            return self._traced_with(structure, flat, lifting(created), created)
         # Traced twice: the first time makes the variables, the second is what every later call does.
         first = graph not in self._created
-        found = self._traced_with(structure, flat, lifting(made) if first else _refuse, made)
+        result = self._traced_with(structure, flat, lifting(created) if first else _refuse, created)
         if first:
-            self._created[graph] = made
-            if made:
-                found = self._traced_with(structure, flat, _refuse, made)
-        return found
+            self._created[graph] = created
+            if created:
+                result = self._traced_with(structure, flat, _refuse, created)
+        return result
 
     def _traced_with(
         self, structure: Any, flat: list[Any], creator: Callable[..., Variable], made: list[Variable]
@@ -212,27 +213,27 @@ def _paired(value: object, spec: Any) -> Iterator[tuple[Any, Any]]:
 def _as_specified(value: TensorLike, spec: TensorSpec) -> Tensor | TensorSpec:
     """An argument as its signature says."""
     if isinstance(value, TensorSpec):
-        found: Tensor | TensorSpec = value
+        result: Tensor | TensorSpec = value
     else:
         try:
-            found = to_tensor(value, spec.dtype)
+            result = to_tensor(value, spec.dtype)
         except (TypeError, ValueError) as e:
             raise ValueError(
                 "When input_signature is provided, all inputs to the Python function must be convertible to tensors:\n"
                 f"inputs: ({value})\ninput_signature: ({spec})"
             ) from e
-    if not spec.is_compatible_with(found):
+    if not spec.is_compatible_with(result):
         raise ValueError(
             f"Python inputs incompatible with input_signature:\ninputs: ({value})\ninput_signature: ({spec})"
         )
-    return _declared(found, spec) if isinstance(found, Tensor) else spec
+    return _declared(result, spec) if isinstance(result, Tensor) else spec
 
 
 def _declared(tensor: Tensor, spec: TensorSpec) -> Tensor:
     """A tensor of which no more is known than its signature says."""
-    made = apply("Identity", tensor)
-    made._shape = spec.shape
-    return made
+    result = apply("Identity", tensor)
+    result._shape = spec.shape
+    return result
 
 
 def _spec_of(value: Tensor | TensorSpec) -> TensorSpec:

@@ -101,14 +101,14 @@ class DefinedFunction:
     def _body(self, types: Sequence[DType]) -> FunctionGraph:
         graph = get_default_graph()
         key = id(graph), tuple(types)
-        found = self._bodies.get(key)
-        if found is None or found.outer is not graph:
-            found = self._bodies[key] = self._traced(types)
+        result = self._bodies.get(key)
+        if result is None or result.outer is not graph:
+            result = self._bodies[key] = self._traced(types)
             # A function with effects, or with variables of its own, is not in the library: calls copy its operations.
-            if all(map(runs_alone, own_ops(found))):
-                add_function(found)
-                self._add_gradient(found)
-        return found
+            if all(map(runs_alone, own_ops(result))):
+                add_function(result)
+                self._add_gradient(result)
+        return result
 
     def _traced(self, types: Sequence[DType]) -> FunctionGraph:
         graph, scope = get_default_graph(), get_variable_scope()
@@ -175,15 +175,15 @@ class DefinedFunction:
         given = [*tensors, *body.captures]
         if body.name in body.outer._functions:
             types = [t.dtype.base_dtype for t in body.outputs]
-            made = apply_op("PartitionedCall", given, f=body.name, Tout=types, name=name or body.name)
-            made._gradient_function = self._gradient()
+            result = apply_op("PartitionedCall", given, f=body.name, Tout=types, name=name or body.name)
+            result._gradient_function = self._gradient()
         else:
-            made = _inlined(body, given, name or body.name, self._gradient())
+            result = _inlined(body, given, name or body.name, self._gradient())
         if not body.outputs:
-            return made
-        outputs = made.outputs[: len(body.outputs)]
+            return result
+        outputs = result.outputs[: len(body.outputs)]
         if self._options.get("shape_func") is not None:
-            seen = SimpleNamespace(inputs=given, outputs=outputs, name=made.name, graph=made.graph)
+            seen = SimpleNamespace(inputs=given, outputs=outputs, name=result.name, graph=result.graph)
             for tensor, shape in zip(outputs, self._options["shape_func"](seen), strict=True):
                 tensor.set_shape(shape)
         return tuple(outputs) if len(outputs) > 1 else outputs[0]
@@ -193,10 +193,10 @@ class DefinedFunction:
         backward = self._options.get("grad_func")
         if isinstance(backward, DefinedFunction) and not body.captures:
             types = [t.dtype.base_dtype for t in (*body.inputs, *body.outputs)]
-            made = backward._body(types)
+            backward_body = backward._body(types)
             # A gradient in the library is called with the arguments alone.
-            if not made.captures:
-                body.outer._function_gradients[body.name] = made.name
+            if not backward_body.captures:
+                body.outer._function_gradients[body.name] = backward_body.name
 
     def _gradient(self) -> Callable[..., Any] | None:
         if self._options.get("python_grad_func") is not None:

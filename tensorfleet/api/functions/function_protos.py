@@ -50,12 +50,12 @@ class _Described(DefinedFunction):
         from tensorfleet.graph.library import body_of
 
         graph = get_default_graph()
-        found = graph._functions.get(self.name)
-        if found is None:
-            found = body_of(graph, self._proto)
-            add_function(found)
-            self._add_gradient(found)
-        return found
+        result = graph._functions.get(self.name)
+        if result is None:
+            result = body_of(graph, self._proto)
+            add_function(result)
+            self._add_gradient(result)
+        return result
 
 
 @export(f"{_FUNCTION}._from_definition")
@@ -76,18 +76,18 @@ def from_library(lib: FunctionDefLibrary) -> list[DefinedFunction]:
         raise ValueError(
             f"FunctionDefLibrary missing '{name}' FunctionDef. Add it, or leave out its gradient."
         )
-    made: dict[str, DefinedFunction] = {}
+    functions: dict[str, DefinedFunction] = {}
 
     def make(name: str, within: tuple[str, ...]) -> DefinedFunction:
         if name in within:
             raise ValueError(
                 f"FunctionDefLibrary contains cyclic gradient functions! {' -> '.join((*within, name))}"
             )
-        if name not in made:
+        if name not in functions:
             backward = gradients.get(name)
             grad_func = None if backward is None else make(backward, (*within, name))
-            made[name] = from_definition(definitions[name], grad_func)
-        return made[name]
+            functions[name] = from_definition(definitions[name], grad_func)
+        return functions[name]
 
     return [make(name, ()) for name in definitions]
 

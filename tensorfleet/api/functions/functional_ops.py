@@ -30,7 +30,7 @@ def If(
 ) -> list[Tensor]:
     """One of two functions of the inputs, as a condition says when it runs."""
     tensors = [to_tensor(x) for x in inputs]
-    made = apply_op(
+    op = apply_op(
         "If",
         cond,
         tensors,
@@ -39,7 +39,7 @@ def If(
         Tout=[t.dtype.base_dtype for t in then_branch._body([x.dtype.base_dtype for x in tensors]).outputs],
         name=name,
     )
-    return made.outputs
+    return op.outputs
 
 
 @export("python.ops.functional_ops.While")
@@ -58,8 +58,8 @@ def While(
     test, step = named_body(cond, tensors), body._body([t.dtype.base_dtype for t in tensors])
     # Refuses a body with effects now: inside the op they would have no order.
     kernels_of(step)
-    made = apply_op("While", [*tensors, *step.captures], cond=test, body=step.name, name=name)
-    return made.outputs[: len(tensors)]
+    op = apply_op("While", [*tensors, *step.captures], cond=test, body=step.name, name=name)
+    return op.outputs[: len(tensors)]
 
 
 @export("python.ops.functional_ops.For")
@@ -83,8 +83,8 @@ def For(
     counted = body._body([dtypes.int32, *(t.dtype.base_dtype for t in tensors)])
     kernels_of(counted)
     around = list(counted.captures)
-    made = apply_op("For", start, limit, delta, [*tensors, *around], body=counted.name, name=name)
-    return made.outputs[: len(tensors)]
+    op = apply_op("For", start, limit, delta, [*tensors, *around], body=counted.name, name=name)
+    return op.outputs[: len(tensors)]
 
 
 def _for_as_while(
@@ -145,8 +145,8 @@ def partitioned_call(
 ) -> Operation | list[Tensor]:
     """The results of a function, or its operation when it has none; its captured tensors may be among `args`."""
     own = [a for a in args if not any(a is c for c in f.captured_inputs)]
-    made = f(*own, name="PartitionedCall")
-    return made if isinstance(made, Operation) else _listed(made)
+    outputs = f(*own, name="PartitionedCall")
+    return outputs if isinstance(outputs, Operation) else _listed(outputs)
 
 
 @export("python.ops.functional_ops.symbolic_gradient")

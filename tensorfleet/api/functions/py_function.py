@@ -72,11 +72,11 @@ class _Body(Graph):
         self._session: Session | None = None
 
     def add_op(self, *args: Any, **kwargs: Any) -> Operation:
-        made = super().add_op(*args, **kwargs)
-        for tensor in made._outputs:
+        result = super().add_op(*args, **kwargs)
+        for tensor in result._outputs:
             # The graph makes plain tensors; their class is changed here instead of in all places that make one.
             tensor.__class__ = ValueTensor
-        return made
+        return result
 
     def value_of(self, tensor: Tensor) -> Any:
         if self._session is None:
@@ -95,8 +95,8 @@ def _returned(value: TensorLike, kind: dtypes.DType) -> ValueTensor:
             "Attempting to return a variable from an eagerly executed py_func: its value is gone when the call ends. "
             f"Return {value.name}.read_value()."
         )
-    made: Any = to_tensor(value, kind)  # tensors of a `_Body` are of this class
-    tensor: ValueTensor = made
+    converted: Any = to_tensor(value, kind)  # tensors of a `_Body` are of this class
+    tensor: ValueTensor = converted
     return tensor
 
 
@@ -129,10 +129,10 @@ class _EagerFunction:
                 arguments, grads = tensors[: -len(given)], tensors[-len(given) :]
                 results = self._results(arguments)
                 targets = [arguments[i] for i in wanted]
-                found: list[Any] = gradients([results[i] for i in given], targets, grads)
+                derivatives: list[Any] = gradients([results[i] for i in given], targets, grads)
                 return [
                     np.zeros_like(t.numpy()) if g is None else cast(ValueTensor, to_tensor(g)).numpy()
-                    for g, t in zip(found, targets, strict=True)
+                    for g, t in zip(derivatives, targets, strict=True)
                 ]
         finally:
             body.close()
@@ -165,8 +165,8 @@ def _eager_py_func_grad(op: Operation, *grads: Tensor | None) -> list[Tensor | N
         return result
 
     kinds = [op.inputs[i].dtype.base_dtype for i in wanted]
-    found = _applied(backwards, [*op.inputs, *(grads[i] for i in given)], kinds, None)
-    by_place = dict(zip(wanted, found, strict=True))
+    results = _applied(backwards, [*op.inputs, *(grads[i] for i in given)], kinds, None)
+    by_place = dict(zip(wanted, results, strict=True))
     return [by_place.get(i) for i in range(len(op.inputs))]
 
 

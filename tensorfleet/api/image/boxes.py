@@ -49,8 +49,8 @@ def non_max_suppression_with_scores(
     with name_scope(name, "non_max_suppression_with_scores"):
         overlap, least = _thresholds(iou_threshold, score_threshold)
         sigma = to_tensor(soft_nms_sigma, name="soft_nms_sigma")
-        found = apply_list("NonMaxSuppressionV5", boxes, scores, max_output_size, overlap, least, sigma)
-        return found[0], found[1]
+        outputs = apply_list("NonMaxSuppressionV5", boxes, scores, max_output_size, overlap, least, sigma)
+        return outputs[0], outputs[1]
 
 
 @export("image.non_max_suppression_padded")

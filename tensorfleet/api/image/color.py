@@ -180,10 +180,10 @@ def grayscale_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
         if images.shape.rank is not None and images.shape.as_list()[-1] not in (None, 1):
             raise ValueError("Last dimension of a grayscale image should be size 1.")
         others = apply("Fill", expand_dims(rank(images) - 1, 0), 1)
-        made = tile(images, concat([others, [3]], 0), name=scope)
+        result = tile(images, concat([others, [3]], 0), name=scope)
         if images.shape.rank is not None:
-            made.set_shape([*images.shape.as_list()[:-1], 3])
-        return made
+            result.set_shape([*images.shape.as_list()[:-1], 3])
+        return result
 
 
 def _space(forward: str, backward: str, long: str, there: list[list[float]], back: list[list[float]]) -> None:

@@ -105,7 +105,7 @@ def rot90(image: TensorLike, k: TensorLike = 1, name: str | None = None) -> Tens
         image = at_least_3d(to_tensor(image, name="image"))
         turns = to_tensor(k, dtypes.int32, name="k")
         turns.shape.assert_has_rank(0)
-        made: list[Callable[[], Tensor]] = [
+        rotations: list[Callable[[], Tensor]] = [
             lambda: identity(image),
             lambda: _swapped(_flip_axes(image, 1)),
             lambda: _flip_axes(image, 0, 1),
@@ -114,10 +114,10 @@ def rot90(image: TensorLike, k: TensorLike = 1, name: str | None = None) -> Tens
         # A number that is known needs no branches in the graph.
         known = constant_value(turns)
         if known is not None:
-            return made[int(known) % 4]()
+            return rotations[int(known) % 4]()
         rest = apply("FloorMod", turns, 4)
-        pairs = [(apply("Equal", rest, i), made[i]) for i in (1, 2, 3)]
-        result: Tensor = case(pairs, default=made[0], exclusive=True, name=scope)
+        pairs = [(apply("Equal", rest, i), rotations[i]) for i in (1, 2, 3)]
+        result: Tensor = case(pairs, default=rotations[0], exclusive=True, name=scope)
         result.set_shape([None] * (image.shape.rank or 3))
         return result
 

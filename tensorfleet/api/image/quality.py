@@ -220,7 +220,7 @@ def sobel_edges(image: TensorLike) -> Tensor:
         "Tile", to_tensor(kernels, image.dtype.base_dtype, name="sobel_filters"), stack([1, 1, dims[-1], 1])
     )
     padded = pad(image, [[0, 0], [1, 1], [1, 1], [0, 0]], mode="REFLECT")
-    found = apply("DepthwiseConv2dNative", padded, tiled, strides=[1, 1, 1, 1], padding="VALID")
-    result = reshape(found, concat([dims, [2]], 0))
+    edges = apply("DepthwiseConv2dNative", padded, tiled, strides=[1, 1, 1, 1], padding="VALID")
+    result = reshape(edges, concat([dims, [2]], 0))
     result.set_shape(static.concatenate([2]))
     return result

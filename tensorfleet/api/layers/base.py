@@ -110,18 +110,18 @@ class Layer(Unconnected):
                 pass
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Layer:
-        made = memo[id(self)] = type(self).__new__(type(self))
+        result = memo[id(self)] = type(self).__new__(type(self))
         for key, value in self.__dict__.items():
             # Variables and graphs are shared: a copy of a layer has the same weights.
             if key == "_graph" or of_graph(value):
-                made.__dict__[key] = value
+                result.__dict__[key] = value
             elif key in ("_scope", "_named_weights") or (
                 isinstance(value, list) and all(of_graph(v) for v in value)
             ):
-                made.__dict__[key] = copy.copy(value)
+                result.__dict__[key] = copy.copy(value)
             else:
-                made.__dict__[key] = copy.deepcopy(value, memo)
-        return made
+                result.__dict__[key] = copy.deepcopy(value, memo)
+        return result
 
     # -- names and properties ----------------------------------------------------------------------------------
 
@@ -199,8 +199,10 @@ class Layer(Unconnected):
 
     def _of_parts(self, what: str) -> list[Any]:
         own = {id(v) for v in (*self._trainable_weights, *self._non_trainable_weights)}
-        found = [v for part in vars(self).values() if isinstance(part, Layer) for v in getattr(part, what)]
-        return [v for v in found if id(v) not in own]
+        variables = [
+            v for part in vars(self).values() if isinstance(part, Layer) for v in getattr(part, what)
+        ]
+        return [v for v in variables if id(v) not in own]
 
     def add_weight(
         self,
@@ -233,7 +235,7 @@ class Layer(Unconnected):
         kind = dtypes.as_dtype(dtype or self.dtype or dtypes.float32)
         with self._inside(self.built or self._reuse) as scope:
             first = scope.initializer if initializer is None else initializer_of(initializer)
-            made = get_variable(
+            result = get_variable(
                 name,
                 shape=shape,
                 dtype=kind,
@@ -245,7 +247,7 @@ class Layer(Unconnected):
                 synchronization=synchronization,
                 aggregation=aggregation,
             )
-            parts = list(made) if isinstance(made, PartitionedVariable) else [made]
+            parts = list(result) if isinstance(result, PartitionedVariable) else [result]
             if regularizer is not None:
                 self._regularize(name, [p for p in parts if id(p) not in before], regularizer)
         # A custom getter may have decided against training it.
@@ -253,8 +255,8 @@ class Layer(Unconnected):
         for part in parts:
             kept = self._trainable_weights if wanted and (id(part) in trained or not self.trainable) else None
             (self._non_trainable_weights if kept is None else kept).append(part)
-        self._named_weights[name] = made
-        return made
+        self._named_weights[name] = result
+        return result
 
     def add_variable(self, *args: Any, **kwargs: Any) -> Any:
         """The old name of `add_weight`."""
@@ -330,8 +332,8 @@ class Layer(Unconnected):
     def add_update(self, updates: object, inputs: object = None) -> None:
         """Adds operations that belong to a training step; they go to the collection of update operations."""
         for item in nest.flatten(updates):
-            made = item() if callable(item) and not isinstance(item, (Tensor, Operation)) else item
-            self._updates.append(made if isinstance(made, Operation) else made.op)
+            update = item() if callable(item) and not isinstance(item, (Tensor, Operation)) else item
+            self._updates.append(update if isinstance(update, Operation) else update.op)
 
     def add_metric(self, value: TensorLike, aggregation: str | None = None, name: str | None = None) -> None:
         """Averages a value over batches, as `tf.metrics.mean` does."""
@@ -454,8 +456,8 @@ class Layer(Unconnected):
                 inputs: Any = [placeholder(s) for s in input_shape]
             else:
                 inputs = placeholder(input_shape)
-            made = type(self).from_config(self.get_config())(inputs)
-        return nest.map_structure(lambda t: t.shape, made)
+            outputs = type(self).from_config(self.get_config())(inputs)
+        return nest.map_structure(lambda t: t.shape, outputs)
 
     def compute_output_signature(self, input_signature: Nested) -> Any:
         """The specifications of the outputs, given those of the inputs."""

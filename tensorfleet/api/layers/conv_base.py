@@ -86,11 +86,11 @@ class Conv(Layer):
         return 1 if self.data_format == "channels_first" else -1
 
     def _channels(self, input_shape: ShapeLike) -> int:
-        found: int | None = TensorShape(input_shape)[self._channel_axis].value
-        if found is None:
+        result: int | None = TensorShape(input_shape)[self._channel_axis].value
+        if result is None:
             raise ValueError("The channel dimension of the inputs should be defined. Found `None`.")
-        self.input_spec = InputSpec(ndim=self.rank + 2, axes={self._channel_axis: found})
-        return found
+        self.input_spec = InputSpec(ndim=self.rank + 2, axes={self._channel_axis: result})
+        return result
 
     def _part(self, part: str, dims: tuple[int, ...], name: str) -> Any:
         options = {w: getattr(self, f"{part}_{w}") for w in ("initializer", "regularizer", "constraint")}
@@ -113,9 +113,9 @@ class Conv(Layer):
         padding = "VALID" if self.padding == "causal" else self.padding.upper()
         layout = layout_of(self.data_format, self.rank)
         if all(r == 1 for r in self.dilation_rate):
-            made = self._convolve(inputs, self.rank, padding)
+            outputs = self._convolve(inputs, self.rank, padding)
         else:
-            made = with_space_to_batch(
+            outputs = with_space_to_batch(
                 inputs,
                 list(self.dilation_rate),
                 padding,
@@ -124,7 +124,7 @@ class Conv(Layer):
                 None,
                 layout,
             )
-        return self._finish(made)
+        return self._finish(outputs)
 
     def _convolve(self, inputs: Tensor, count: int, padding: Padding) -> Tensor:
         layout = layout_of(self.data_format, count)
@@ -227,11 +227,11 @@ class SeparableConv(Conv):
         tall = apply("ExpandDims", inputs, height)
         deep = apply("ExpandDims", self.depthwise_kernel, 0)
         point = apply("ExpandDims", self.pointwise_kernel, 0)
-        made = self._separable(tall, deep, point, self.strides * 2, (1, *self.dilation_rate))
+        outputs = self._separable(tall, deep, point, self.strides * 2, (1, *self.dilation_rate))
         if self.use_bias:
-            made = bias_add(made, self.bias, "NCHW" if first else "NHWC")
-        made = apply("Squeeze", made, squeeze_dims=[height])
-        return made if self.activation is None else self.activation(made)
+            outputs = bias_add(outputs, self.bias, "NCHW" if first else "NHWC")
+        outputs = apply("Squeeze", outputs, squeeze_dims=[height])
+        return outputs if self.activation is None else self.activation(outputs)
 
     def _separable(
         self, inputs: Tensor, deep: TensorLike, point: TensorLike, strides: Dims, rate: Dims
@@ -284,9 +284,9 @@ class ConvTranspose(Conv):
         function = conv2d_transpose if self.rank == 2 else conv3d_transpose
         layout = layout_of(self.data_format, self.rank)
         whole = apply("Pack", target, name="stack")
-        made = function(inputs, self.kernel, whole, steps, self.padding.upper(), data_format=layout)
-        made.set_shape(self.compute_output_shape(inputs.shape))
-        return self._finish(made)
+        outputs = function(inputs, self.kernel, whole, steps, self.padding.upper(), data_format=layout)
+        outputs.set_shape(self.compute_output_shape(inputs.shape))
+        return self._finish(outputs)
 
     def _length(self, size: Any, i: int) -> Any:
         if size is None:

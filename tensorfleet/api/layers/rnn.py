@@ -54,14 +54,14 @@ def infer_state_dtype(explicit: DTypeLike | None, state: Any) -> DTypeLike:
         return explicit
     if not nest.is_nested(state):
         state = [state]
-    found: list[DType] = [t.dtype for t in nest.flatten(state)]
-    if not found:
+    types: list[DType] = [t.dtype for t in nest.flatten(state)]
+    if not types:
         raise ValueError("Unable to infer dtype from empty state.")
-    if any(t != found[0] for t in found):
+    if any(t != types[0] for t in types):
         raise ValueError(
             "State has tensors of different inferred_dtypes. Unable to infer a single representative dtype."
         )
-    return found[0]
+    return types[0]
 
 
 def _batch_size(flat_input: list[Tensor]) -> int | Tensor:
@@ -127,10 +127,10 @@ def _lengths(given: TensorLike) -> Tensor:
 
 
 def _assert_shape(x: Tensor, wanted: list[int | Tensor]) -> Operation:
-    found = shape(x)
+    actual = shape(x)
     packed = stack(wanted)
-    text = [f"Expected shape for Tensor {x.name} is ", packed, " but saw shape: ", found]
-    return Assert(reduce_all(equal(found, packed)), text)
+    text = [f"Expected shape for Tensor {x.name} is ", packed, " but saw shape: ", actual]
+    return Assert(reduce_all(equal(actual, packed)), text)
 
 
 def _loop(
@@ -273,10 +273,10 @@ def bidirectional_dynamic_rnn(
 
         with variable_scope("bw") as backwards:
             reversed_inputs = nest.map_structure(turned, inputs)
-            made, state_bw = dynamic_rnn(
+            reversed_bw, state_bw = dynamic_rnn(
                 cell_bw, reversed_inputs, initial_state=initial_state_bw, scope=backwards, **options
             )
-        output_bw = nest.map_structure(turned, made)
+        output_bw = nest.map_structure(turned, reversed_bw)
     return (output_fw, output_bw), (state_fw, state_bw)
 
 
@@ -380,6 +380,6 @@ def _dynamic(emitted: Nested, shapes: list[TensorShape]) -> Sequence[TensorShape
 def _choose(done: Tensor, old: Tensor | TensorArray, new: Tensor | TensorArray) -> Tensor | TensorArray:
     if isinstance(old, TensorArray) or isinstance(new, TensorArray) or 0 in (old.shape.rank, new.shape.rank):
         return new  # a scalar, such as a counter, has no row per sequence
-    found = where(done, old, new)
-    found.set_shape(new.shape)
-    return found
+    result = where(done, old, new)
+    result.set_shape(new.shape)
+    return result

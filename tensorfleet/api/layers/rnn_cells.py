@@ -36,7 +36,7 @@ KERNEL, BIAS = "kernel", "bias"
 
 def _concat(prefix: Tensor | ShapeLike, suffix: Tensor | ShapeLike) -> tuple[Tensor, TensorShape]:
     """Two shapes, or numbers or tensors that stand for shapes, one after the other; also the static shape."""
-    found, known = [], TensorShape(())
+    parts, known = [], TensorShape(())
     for part in (prefix, suffix):
         if isinstance(part, Tensor):
             tensor = expand_dims(part, 0) if part.shape.rank == 0 else part
@@ -48,9 +48,9 @@ def _concat(prefix: Tensor | ShapeLike, suffix: Tensor | ShapeLike) -> tuple[Ten
             if not static.is_fully_defined():
                 raise ValueError(f"Provided a prefix or suffix of None: {prefix} and {suffix}")
             tensor = constant(static.as_list(), dtypes.int32)
-        found.append(tensor)
+        parts.append(tensor)
         known = known.concatenate(static)
-    return concat(found, 0), known
+    return concat(parts, 0), known
 
 
 def zero_state_tensors(state_size: Nested, batch_size: Tensor | int, dtype: DTypeLike) -> Any:
@@ -58,9 +58,9 @@ def zero_state_tensors(state_size: Nested, batch_size: Tensor | int, dtype: DTyp
 
     def make(size: Tensor | ShapeLike) -> Tensor:
         shape, known = _concat(batch_size, size)
-        made = zeros(shape, dtype=dtype)
-        made.set_shape(known)
-        return made
+        result = zeros(shape, dtype=dtype)
+        result.set_shape(known)
+        return result
 
     return map_sizes(make, state_size)
 

@@ -160,8 +160,8 @@ class LSTMCell(_LSTM):
         self._bias = self.add_weight(BIAS, shape=[4 * units], initializer=zeros)
         if self._use_peepholes:
             for gate in "fio":
-                made = self.add_weight(f"w_{gate}_diag", shape=[units], initializer=first)
-                self._peepholes[gate] = made
+                weight = self.add_weight(f"w_{gate}_diag", shape=[units], initializer=first)
+                self._peepholes[gate] = weight
         if self._num_proj is not None:
             pieces = shards(self._num_proj_shards) if self._num_proj_shards is not None else None
             self._proj_kernel = self.add_weight(

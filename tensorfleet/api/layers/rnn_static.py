@@ -80,20 +80,20 @@ def static_rnn(
 
 def _known_batch(inputs: Sequence[Any]) -> int | None:
     """The batch size that the inputs agree on, as far as it is known."""
-    found = None
+    result = None
     for t in nest.flatten(inputs):
         dims = to_tensor(t).shape
         if dims.rank is None or dims.rank < 1:
             continue
         size = dims.as_list()[0]
-        if size is not None and found is not None and size != found:
-            raise ValueError(f"Dimensions {found} and {size} are not compatible")
-        found = size if found is None else found
+        if size is not None and result is not None and size != result:
+            raise ValueError(f"Dimensions {result} and {size} are not compatible")
+        result = size if result is None else result
         if dims.rank > 1 and any(d is None for d in dims.as_list()[1:]):
             raise ValueError(
                 f"Input size (dimension 1 of inputs) must be accessible via shape inference, but saw value None: {t}"
             )
-    return found
+    return result
 
 
 def _step(
@@ -116,15 +116,17 @@ def _step(
     def run() -> list[Any]:
         output, new = call()
         nest.assert_same_structure(state, new)
-        made, states = nest.flatten(output), nest.flatten(new)
-        result: list[Any] = cond(less(time, shortest), lambda: made + states, lambda: through(made, states))
+        outputs, states = nest.flatten(output), nest.flatten(new)
+        result: list[Any] = cond(
+            less(time, shortest), lambda: outputs + states, lambda: through(outputs, states)
+        )
         return result
 
     # Two conditions: all sequences are over, or none is; between the two each row chooses.
-    found = cond(greater_equal(time, longest), lambda: zero + flat_state, run)
-    for t, s in zip(found, zero + flat_state, strict=True):
+    results = cond(greater_equal(time, longest), lambda: zero + flat_state, run)
+    for t, s in zip(results, zero + flat_state, strict=True):
         t.set_shape(s.shape)
-    outputs, states = found[: len(zero)], found[len(zero) :]
+    outputs, states = results[: len(zero)], results[len(zero) :]
     return _like(nothing, outputs), nest.pack_sequence_as(state, states)
 
 
@@ -196,10 +198,10 @@ def static_bidirectional_rnn(
             )
         with variable_scope("bw") as backwards:
             turned = _reversed(inputs, sequence_length)
-            made, state_bw = static_rnn(
+            reversed_bw, state_bw = static_rnn(
                 cell_bw, turned, initial_state_bw, dtype, sequence_length, scope=backwards
             )
-    output_bw = _reversed(made, sequence_length)
+    output_bw = _reversed(reversed_bw, sequence_length)
     pairs = zip(output_fw, output_bw, strict=True)
     outputs = [
         nest.map_structure(lambda a, b: concat([a, b], 1), f, b) if nest.is_nested(f) else concat([f, b], 1)

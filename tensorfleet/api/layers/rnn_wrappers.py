@@ -113,10 +113,10 @@ class MultiRNNCell(RNNCell):
     @property
     def non_trainable_weights(self) -> list[Any]:
         """The variables of all cells that are not."""
-        found = [w for cell in self._cells for w in getattr(cell, "non_trainable_weights", ())]
+        result = [w for cell in self._cells for w in getattr(cell, "non_trainable_weights", ())]
         if not self.trainable:
-            found = [w for cell in self._cells for w in getattr(cell, "trainable_weights", ())] + found
-        return found
+            result = [w for cell in self._cells for w in getattr(cell, "trainable_weights", ())] + result
+        return result
 
     def call(self, inputs: Nested, state: Any) -> tuple[Any, Any]:  # type: ignore[override]
         """One step of each cell."""
@@ -268,16 +268,16 @@ class DropoutWrapper(Wrapper):
         """Drops units of every tensor of a structure that is chosen."""
         flat = nest.flatten(values)
         picks = [True] * len(flat) if chosen is None else nest.flatten(_picked(values, chosen))
-        found = []
+        dropped = []
         for i, (value, pick) in enumerate(zip(flat, picks, strict=True)):
             if not pick or isinstance(value, TensorArray):
-                found.append(value)
+                dropped.append(value)
             elif self._variational:
-                found.append(_masked(value, self._noise[salt][i], keep))
+                dropped.append(_masked(value, self._noise[salt][i], keep))
             else:
                 seed = seed_of(self._seed, f"{salt}_{i}")
-                found.append(dropout(value, keep_prob=keep, seed=seed))
-        return nest.pack_sequence_as(values, found)
+                dropped.append(dropout(value, keep_prob=keep, seed=seed))
+        return nest.pack_sequence_as(values, dropped)
 
     def _step(
         self, inputs: Nested, state: Nested, cell: Callable[..., tuple[Any, Any]], **kwargs: object
@@ -339,9 +339,9 @@ def _masked(value: Tensor, noise: Tensor, keep: Tensor | float) -> Tensor:
     """The same units dropped in every step."""
     keep = keep if isinstance(keep, Tensor) else constant(keep, value.dtype)
     kept = floor(keep + noise)
-    made = div(value, keep) * kept
-    made.set_shape(value.shape)
-    result: Tensor = made
+    dropped = div(value, keep) * kept
+    dropped.set_shape(value.shape)
+    result: Tensor = dropped
     return result
 
 

@@ -107,8 +107,8 @@ def _mismatch(spec: InputSpec, tensor: Tensor) -> str | None:
 def snake_case(name: str) -> str:
     """`MaxPooling2D` as `max_pooling2d`, the way layers are named."""
     split = re.sub("(.)([A-Z][a-z0-9]+)", r"\1_\2", name)
-    made = re.sub("([a-z])([A-Z])", r"\1_\2", split).lower()
-    return "private" + made if made.startswith("_") else made
+    snake = re.sub("([a-z])([A-Z])", r"\1_\2", split).lower()
+    return "private" + snake if snake.startswith("_") else snake
 
 
 def tuple_of(value: Sizes, count: int, name: str) -> tuple[int, ...]:
@@ -117,32 +117,32 @@ def tuple_of(value: Sizes, count: int, name: str) -> tuple[int, ...]:
         return (value,) * count
     problem = f"The `{name}` argument must be a tuple of {count} integers. Received: {value}"
     try:
-        made = tuple(int(v) for v in value)
+        result = tuple(int(v) for v in value)
     except (TypeError, ValueError) as e:
         raise ValueError(problem) from e
-    if len(made) != count:
+    if len(result) != count:
         raise ValueError(problem)
-    return made
+    return result
 
 
 def data_format_of(value: str | None) -> str:
     """`channels_last` or `channels_first`."""
-    made = "channels_last" if value is None else str(value).lower()
-    if made not in ("channels_first", "channels_last"):
+    result = "channels_last" if value is None else str(value).lower()
+    if result not in ("channels_first", "channels_last"):
         raise ValueError(
             f'The `data_format` argument must be one of "channels_first", "channels_last". Received: {value}'
         )
-    return made
+    return result
 
 
 def padding_of(value: str, causal: bool = False) -> str:
     """`valid` or `same`; `causal` where that makes sense."""
-    made = str(value).lower()
-    if made not in ("valid", "same") and not (causal and made == "causal"):
+    result = str(value).lower()
+    if result not in ("valid", "same") and not (causal and result == "causal"):
         raise ValueError(
             f'The `padding` argument must be one of "valid", "same" (or "causal", only for `Conv1D`). Received: {value}'
         )
-    return made
+    return result
 
 
 def layout_of(data_format: str, rank: int) -> str:

@@ -147,11 +147,11 @@ def convolution(
         if all(r == 1 for r in rates):
             return convolve(x, count, padding)
         sizes = w.shape.as_list()[:count]
-        made = with_space_to_batch(x, rates, padding, convolve, sizes, data_format=data_format)
-        if str(data_format or "").startswith("NC") and made.shape.rank is not None:
+        result = with_space_to_batch(x, rates, padding, convolve, sizes, data_format=data_format)
+        if str(data_format or "").startswith("NC") and result.shape.rank is not None:
             # Sizes of space that are not known hide that of the channels in front of them.
-            made.set_shape([None, w.shape[-1].value, *[None] * count])
-        return made
+            result.set_shape([None, w.shape[-1].value, *[None] * count])
+        return result
 
 
 def _undilated(
@@ -196,8 +196,8 @@ def _conv1d(
     # As TensorFlow does: a sequence is an image one pixel high.
     tall, flat = apply("ExpandDims", x, height), apply("ExpandDims", w, 0)
     planar = "NCHW" if first else "NHWC"
-    made = conv2d(tall, flat, steps, padding, data_format=planar, dilations=rates, name=name)
-    return apply("Squeeze", made, squeeze_dims=[height])
+    planes = conv2d(tall, flat, steps, padding, data_format=planar, dilations=rates, name=name)
+    return apply("Squeeze", planes, squeeze_dims=[height])
 
 
 def _as_planar(sizes: Sizes | None, channels_first: bool, what: str) -> list[int]:
@@ -235,10 +235,10 @@ def conv1d_transpose(
         sizes = output_shape if isinstance(output_shape, (list, tuple)) else to_tensor(output_shape)
         whole = apply("ConcatV2", [sizes[:height], [1], sizes[height:]], 0, name="concat")
         planar = "NCHW" if first else "NHWC"
-        made = conv2d_transpose(
+        planes = conv2d_transpose(
             tall, flat, whole, steps, padding, data_format=planar, dilations=rates, name=scope
         )
-        return apply("Squeeze", made, squeeze_dims=[height])
+        return apply("Squeeze", planes, squeeze_dims=[height])
 
 
 @export("nn.conv_transpose")
@@ -351,8 +351,8 @@ def separable_conv2d(
         shape = point.shape.with_rank(4).as_list()
         if any(d not in (None, 1) for d in shape[:2]):
             raise ValueError(f"Expected pointwise_filter of height and width 1, got shape {point.shape}.")
-        made = _depthwise(x, deep, strides, padding, rates, data_format, "depthwise")
-        return conv2d(made, point, [1, 1, 1, 1], "VALID", data_format=data_format or "NHWC", name=scope)
+        depthwise = _depthwise(x, deep, strides, padding, rates, data_format, "depthwise")
+        return conv2d(depthwise, point, [1, 1, 1, 1], "VALID", data_format=data_format or "NHWC", name=scope)
 
 
 _POOLS: dict[str, dict[int, Callable[..., Tensor]]] = {

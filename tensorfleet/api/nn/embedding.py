@@ -77,8 +77,8 @@ def lookup_and_transform(
         rows = to_tensor(ids, name="ids")
         if len(tables) == 1 and (transform_fn is None or rows.shape.rank == 1):
             with colocate_with(_element(tables[0])):
-                found = _clipped(gather(tables[0], rows, name=scope), rows, max_norm)
-                return apply("Identity", transform_fn(found) if transform_fn else found)
+                rows_taken = _clipped(gather(tables[0], rows, name=scope), rows, max_norm)
+                return apply("Identity", transform_fn(rows_taken) if transform_fn else rows_taken)
         if transform_fn is None:
             return _clipped(_from_parts(tables, rows, partition_strategy, scope), rows, max_norm)
 
@@ -129,15 +129,15 @@ def _from_parts(
     # Each part is gathered where it is, and only rows travel.
     rows_of = apply_list("DynamicPartition", row, part, num_partitions=count)
     places = apply_list("DynamicPartition", positions, part, num_partitions=count)
-    found = []
+    results = []
     for table, rows in zip(tables, rows_of, strict=True):
         with colocate_with(_element(table)):
             taken = gather(table, rows)
-            found.append(transform(taken, rows) if transform else taken)
-    joined = apply("ParallelDynamicStitch", places, found, name=name)
+            results.append(transform(taken, rows) if transform else taken)
+    joined = apply("ParallelDynamicStitch", places, results, name=name)
     element = TensorShape(None)
-    for made in found if transform else tables:
-        element = element.merge_with(made.shape[1:])
+    for piece in results if transform else tables:
+        element = element.merge_with(piece.shape[1:])
     of = joined if transform else tables[0]
     inner = np.array(element.as_list(), np.int32) if element.is_fully_defined() else shape(of)[1:]
     result = apply("Reshape", joined, apply("ConcatV2", [shape(ids), inner], 0, name="concat"))

@@ -78,17 +78,17 @@ def _weighted(
 ) -> Tensor:
     if weights.dtype != rows.dtype.base_dtype:
         weights = cast(weights, rows.dtype.base_dtype)
-    found = gather(rows, where)
+    embedded = gather(rows, where)
     # Weights get ones behind, so that they stretch over the axes of a row.
-    missing = apply("ExpandDims", apply("Rank", found) - np.int32(1), 0)
+    missing = apply("ExpandDims", apply("Rank", embedded) - np.int32(1), 0)
     ones = apply("Fill", missing, np.int32(1))
     column = apply("Reshape", weights, apply("ConcatV2", [shape_of(weights), ones], 0))
-    if found.shape.rank is not None:
-        column.set_shape(weights.shape.concatenate(TensorShape([1] * (found.shape.rank - 1))))
-    found = found * column
+    if embedded.shape.rank is not None:
+        column.set_shape(weights.shape.concatenate(TensorShape([1] * (embedded.shape.rank - 1))))
+    embedded = embedded * column
     if combiner == "sum":
-        return apply("SegmentSum", found, segments, name=name)
-    total = apply("SegmentSum", found, segments)
+        return apply("SegmentSum", embedded, segments, name=name)
+    total = apply("SegmentSum", embedded, segments)
     if combiner == "mean":
         return apply("DivNoNan", total, apply("SegmentSum", column, segments), name=name)
     squares = apply("SegmentSum", apply("Pow", column, to_tensor(2, column.dtype.base_dtype)), segments)
@@ -151,10 +151,10 @@ def _matrix(ids: SparseTensor, weights: SparseTensor | None) -> tuple[SparseTens
     """Ids (and weights) with all dimensions but the last made one."""
     dense = ids.dense_shape
     first = apply("Prod", dense[:-1], np.array([0], np.int32))
-    made = sparse_reshape(ids, apply("Pack", [first, dense[-1]]))
+    matrix = sparse_reshape(ids, apply("Pack", [first, dense[-1]]))
     if weights is None:
-        return made, None
-    return made, SparseTensor(made.indices, weights.values, made.dense_shape)
+        return matrix, None
+    return matrix, SparseTensor(matrix.indices, weights.values, matrix.dense_shape)
 
 
 def _without_invalid(
@@ -174,8 +174,8 @@ def _without_invalid(
 def _unflattened(result: Tensor, ids: SparseTensor) -> Tensor:
     """The rows in the shape that the ids had before they became a matrix."""
     outer = cast(ids.dense_shape, dtypes.int32)[:-1]
-    made = apply("Reshape", result, apply("ConcatV2", [outer, shape_of(result)[1:]], 0))
+    reshaped = apply("Reshape", result, apply("ConcatV2", [outer, shape_of(result)[1:]], 0))
     known = ids.shape
     leading = TensorShape(None) if known.rank is None else TensorShape(known.as_list()[:-1])
-    made.set_shape(leading.concatenate(result.shape[1:]) if result.shape.rank is not None else None)
-    return made
+    reshaped.set_shape(leading.concatenate(result.shape[1:]) if result.shape.rank is not None else None)
+    return reshaped

@@ -212,9 +212,9 @@ def l2_normalize(
 def zero_fraction(value: TensorLike, name: str | None = None) -> Tensor:
     """The share of the elements that are zero, as float32; NaN of nothing."""
     with name_scope(name, "zero_fraction", [value]):
-        made = to_tensor(value, name="value")
-        whole = size(made, out_type=dtypes.int64)
-        other = count_nonzero(made, dtype=dtypes.int64)
+        tensor = to_tensor(value, name="value")
+        whole = size(tensor, out_type=dtypes.int64)
+        other = count_nonzero(tensor, dtype=dtypes.int64)
         with name_scope("counts_to_fraction"):
             zeros = cast(whole - other, dtypes.float32)
             fraction = zeros / cast(whole, dtypes.float32)

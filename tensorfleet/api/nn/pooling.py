@@ -121,7 +121,7 @@ def max_pool_with_argmax(
     options = _window(2, ksize, strides, padding, data_format)
     del options["data_format"]
     kind = one_of("output_dtype", output_dtype, "Targmax", Targmax)
-    made = apply_list(
+    outputs = apply_list(
         "MaxPoolWithArgmax",
         input,
         Targmax=dtypes.int64 if kind is None else kind,
@@ -129,7 +129,7 @@ def max_pool_with_argmax(
         name=name,
         **options,
     )
-    return made[0], made[1]
+    return outputs[0], outputs[1]
 
 
 @export("nn.avg_pool", "nn.avg_pool2d")

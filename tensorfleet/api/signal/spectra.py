@@ -33,10 +33,10 @@ from tensorfleet.ops.math.sums import linspace
 
 
 def _scalar(x: TensorLike, name: str) -> Size:
-    made = to_tensor(x, name=name)
-    made.shape.assert_has_rank(0)
-    value = constant_value(made)
-    return made if value is None else int(value)
+    tensor = to_tensor(x, name=name)
+    tensor.shape.assert_has_rank(0)
+    value = constant_value(tensor)
+    return tensor if value is None else int(value)
 
 
 def _enclosing_power_of_two(value: Size) -> Size:
@@ -174,9 +174,9 @@ def dct(
         x = _fit(x, n)
         size = x.shape.as_list()[-1]
         length = shape_of(x)[-1] if size is None else size
-        made = {1: _dct1, 2: _dct2, 3: _dct3, 4: _dct4}[type](x, length, norm)
-        made.set_shape(x.shape)
-        return made
+        result = {1: _dct1, 2: _dct2, 3: _dct3, 4: _dct4}[type](x, length, norm)
+        result.set_shape(x.shape)
+        return result
 
 
 def _phase(length: Size, factor: float, kind: DType) -> Tensor:
@@ -200,13 +200,13 @@ def _dct2(x: Tensor, length: Size, norm: str | None) -> Tensor:
     kind = x.dtype.base_dtype
     # Of type 2: that of the signal and as many zeros, turned by half a sample.
     spectrum = rfft(x, [2 * length])[..., :length]
-    made = real(spectrum * (_phase(length, -1.0, kind) * _wide(to_tensor(2.0, kind))))
+    result = real(spectrum * (_phase(length, -1.0, kind) * _wide(to_tensor(2.0, kind))))
     if norm != "ortho":
-        return made
+        return result
     first = 0.5 * apply("Rsqrt", cast(length, kind))
     others = first * math.sqrt(2.0)
     weights = concat([reshape(first, [1]), apply("Fill", reshape(length - 1, [1]), others)], 0)
-    return made * weights
+    return result * weights
 
 
 def _dct3(x: Tensor, length: Size, norm: str | None) -> Tensor:
@@ -223,10 +223,10 @@ def _dct3(x: Tensor, length: Size, norm: str | None) -> Tensor:
 
 def _dct4(x: Tensor, length: Size, norm: str | None) -> Tensor:
     doubled = _dct2(pad(x, [[0, 0]] * (len(x.shape.as_list()) - 1) + [[0, length]]), 2 * length, None)
-    made = doubled[..., 1::2]
+    result = doubled[..., 1::2]
     if norm != "ortho":
-        return made
-    return made * (math.sqrt(0.5) * apply("Rsqrt", cast(length, x.dtype.base_dtype)))
+        return result
+    return result * (math.sqrt(0.5) * apply("Rsqrt", cast(length, x.dtype.base_dtype)))
 
 
 @export("signal.idct", "spectral.idct")

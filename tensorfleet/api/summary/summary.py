@@ -57,8 +57,8 @@ def _scope(
     name, family = _cleaned(name), _cleaned(family)
     full = name if family is None else f"{family}/{name}"
     with name_scope(full, default_name, values) as scope:
-        made = scope.rstrip("/")
-        yield made if family is None else f"{family}/{made}", scope
+        tag = scope.rstrip("/")
+        yield tag if family is None else f"{family}/{tag}", scope
 
 
 def _collected(

@@ -200,7 +200,7 @@ def latest_checkpoint(checkpoint_dir: PathLike, latest_filename: str | None = No
 def _main_files(prefix: PathLike) -> list[str]:
     """The files whose presence makes a checkpoint: an index, or the single file of the older format."""
     path = file_path(prefix)
-    return next((found for p in (index_file(path), path) if (found := _matching(p))), [])
+    return next((files for p in (index_file(path), path) if (files := _matching(p))), [])
 
 
 def _matching(path: str) -> list[str]:

@@ -96,7 +96,7 @@ class CheckpointSaverHook(SessionRunHook):
         self._save_path = os.path.join(checkpoint_dir, checkpoint_basename)
         self._scaffold = scaffold
         self._timer = SecondOrStepTimer(every_secs=save_secs, every_steps=save_steps)
-        self._listeners = listeners or []
+        self._listeners = list(listeners or ())  # a copy: an Estimator adds listeners of its own
         self._steps_per_run = 1
         self._unsaved_step: int | None = None  # for which the disk was full
         self._is_last = False

@@ -59,12 +59,23 @@ def _check(
     if saved not in shapes:
         raise ValueError(f"Tensor {saved} is not found in {path} checkpoint {shapes}")
     if isinstance(variable, (list, tuple)):
-        return
+        _check_same_whole(variable)
+        # A variable that is not partitioned is its own only part; then its shape can be compared.
+        if not variable or variable[0]._save_slice_info is not None:
+            return
+        variable = variable[0]
     if not variable.get_shape().is_compatible_with(shapes[saved]):
         raise ValueError(
             f"Shape of variable {variable.name} ({variable.get_shape()}) doesn't match with shape of tensor {saved} "
             f"({shapes[saved]}) from checkpoint reader."
         )
+
+
+def _check_same_whole(parts: list[Variable] | tuple[Variable, ...]) -> None:
+    names = [p.op.name if p._save_slice_info is None else p._save_slice_info.full_name for p in parts]
+    for name in names[1:]:
+        if name != names[0]:
+            raise ValueError(f"Slices must all be from the same tensor: {names[0]} != {name}")
 
 
 def _in_scope(saved: str, target: str, known: dict[str, Any]) -> list[tuple[str, str]]:
@@ -83,11 +94,12 @@ def _in_scope(saved: str, target: str, known: dict[str, Any]) -> list[tuple[str,
 def _start_from(
     variable: Variable | PartitionedVariable | list[Variable] | tuple[Variable, ...], path: str, tensor: str
 ) -> None:
-    if isinstance(variable, (list, tuple, PartitionedVariable)):
-        for part in variable:
-            _initialize(part, path, tensor, part._save_slice_info.spec)
-    else:
+    if not isinstance(variable, (list, tuple, PartitionedVariable)):
         _initialize(variable, path, tensor, "")
+        return
+    for part in variable:
+        info = part._save_slice_info
+        _initialize(part, path, tensor, "" if info is None else info.spec)
 
 
 def _initialize(variable: Variable, path: str, tensor: str, spec: str) -> None:

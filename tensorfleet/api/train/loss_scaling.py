@@ -158,6 +158,7 @@ class DynamicLossScale(LossScale):
         grown = scale * self._multiplier
         # Twice an already huge scale is infinite: then it stays as it is.
         larger = where(is_finite(grown), grown, scale)
+        # Below 1, scaling would lose the small gradients that it is meant to keep.
         smaller = maximum(scale / self._multiplier, 1.0)
         new_scale = where(due, larger, where(finite, scale, smaller))
         counting = logical_and(finite, logical_not(due))

@@ -135,6 +135,7 @@ class _CoordinatedSessionCreator(SessionCreator):
         # Errors end the training where the session is used, OutOfRangeError included.
         self.coord = Coordinator(clean_stop_exception_types=[])
         if get_collection(GraphKeys.QUEUE_RUNNERS):
+            # Before the hooks: one that runs a step already finds the queues being filled.
             start_queue_runners(sess=self.tf_sess, coord=self.coord)
         for hook in self._hooks:
             hook.after_create_session(self.tf_sess, self.coord)
@@ -237,6 +238,7 @@ class _MonitoredSession:
     def _close_internal(self, exception_type: type[BaseException] | None = None) -> None:
         creator = self._coordinated_creator
         try:
+            # After an error the state may be half of a step, so hooks do not save it. The session is closed in any case.
             if not exception_type:
                 self._end_hooks(creator.tf_sess)
         finally:
@@ -322,6 +324,7 @@ def MonitoredTrainingSession(
     scaffold = scaffold or Scaffold()
     worker = get_current_worker_context()
     if worker is not None:
+        # Under a distribution strategy every worker makes a session of its own; the strategy knows who saves.
         is_chief = True
         chief_only_hooks = chief_only_hooks if worker.is_chief else None
     if not is_chief:
@@ -354,6 +357,7 @@ def MonitoredTrainingSession(
         all_hooks.append(
             CheckpointSaverHook(checkpoint_dir, save_secs=secs, save_steps=steps, scaffold=scaffold)
         )
+    # The caller's hooks come last, as in TensorFlow: they see the checkpoint of the same step.
     return MonitoredSession(chief, all_hooks + list(hooks or []), stop_grace_period_secs)
 
 

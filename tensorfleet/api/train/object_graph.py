@@ -40,14 +40,14 @@ class Objects:
         numbers = {id(root): 0}
         for node in self.nodes:  # the list grows as it is walked
             here = self.paths[len(self.children)]
-            found = []
+            children = []
             for name, child in children_of(node):
                 if id(child) not in numbers:
                     numbers[id(child)] = len(self.nodes)
                     self.nodes.append(child)
                     self.paths.append(f"{here}/{_escaped(name)}" if here else _escaped(name))
-                found.append((name, numbers[id(child)]))
-            self.children.append(found)
+                children.append((name, numbers[id(child)]))
+            self.children.append(children)
         for number, node in enumerate(list(self.nodes)):
             if hasattr(node, "get_slot_names"):
                 self._add_slots(number, node, numbers)

@@ -205,19 +205,27 @@ class Optimizer:
 
     def _apply_dense(self, grad: Tensor, var: Variable) -> Any:
         """Updates a reference variable by a dense gradient."""
-        raise NotImplementedError()
+        raise NotImplementedError(
+            f"{type(self).__name__} must define _apply_dense() for this kind of variable and gradient."
+        )
 
     def _resource_apply_dense(self, grad: Tensor, handle: ResourceVariable) -> Any:
         """Updates a resource variable by a dense gradient."""
-        raise NotImplementedError()
+        raise NotImplementedError(
+            f"{type(self).__name__} must define _resource_apply_dense() for this kind of variable and gradient."
+        )
 
     def _apply_sparse(self, grad: IndexedSlices, var: Variable) -> Any:
         """Updates a reference variable by rows, no row twice."""
-        raise NotImplementedError()
+        raise NotImplementedError(
+            f"{type(self).__name__} must define _apply_sparse() for this kind of variable and gradient."
+        )
 
     def _resource_apply_sparse(self, grad: Tensor, handle: ResourceVariable, indices: Tensor) -> Any:
         """Updates a resource variable by rows, no row twice."""
-        raise NotImplementedError()
+        raise NotImplementedError(
+            f"{type(self).__name__} must define _resource_apply_sparse() for this kind of variable and gradient."
+        )
 
     def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Variable) -> Any:
         """Updates a reference variable by rows that may repeat: adds them up first."""
@@ -341,8 +349,8 @@ def collect_train_op(train_op: Operation) -> Operation:
 
 def _flat_variables(var_list: VariableList | None) -> list[Any]:
     if var_list is None:
-        found = trainable_variables() + get_collection(GraphKeys.TRAINABLE_RESOURCE_VARIABLES)
-        return found
+        result = trainable_variables() + get_collection(GraphKeys.TRAINABLE_RESOURCE_VARIABLES)
+        return result
     if isinstance(var_list, dict):
         var_list = [var_list[k] for k in sorted(var_list)]
     if not isinstance(var_list, (list, tuple)):

@@ -35,7 +35,7 @@ class _OneOp(Optimizer):
 
     def _dense_inputs(self, grad: Tensor, var: Variable) -> list[Any]:
         """The op's inputs after variable and slots, for a dense gradient."""
-        raise NotImplementedError()
+        raise NotImplementedError(f"{type(self).__name__} must define _dense_inputs().")
 
     def _sparse_inputs(self, grad: Tensor, var: Variable, indices: Tensor) -> list[Any]:
         """The same for a gradient by rows; the default adds the indices at the end."""

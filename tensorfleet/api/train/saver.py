@@ -14,7 +14,7 @@ from tensorfleet.api.train import checkpoint_state
 from tensorfleet.api.train.checkpoint_reader import object_keys
 from tensorfleet.api.train.global_step import global_step as value_of_step
 from tensorfleet.api.train.saveables import by_name
-from tensorfleet.api.train.saver_builder import BaseSaverBuilder, BulkSaverBuilder
+from tensorfleet.api.train.saver_builder import BaseSaverBuilder, BulkSaverBuilder, warn_unless_v2
 from tensorfleet.base import errors, logging
 from tensorfleet.base.files import isdir, rmtree
 from tensorfleet.base.formats.atomic_files import wait_for_disk
@@ -100,9 +100,7 @@ class Saver:
         self.saver_def: Any = None
         self._builder = builder
         self._by_objects: Saver | None = None
-        self._write_version = _V2
-        if write_version != _V2:
-            logging.warning("Checkpoints are written in the V2 format; the older V1 is deprecated.")
+        self._write_version = write_version
         if saver_def is not None:
             self._take(saver_def)
         elif not defer_build:
@@ -122,7 +120,7 @@ class Saver:
                 raise ValueError("No variables to save")
             self._is_empty = True
             return
-        self.saver_def = (self._builder or BulkSaverBuilder()).build(
+        self.saver_def = (self._builder or BulkSaverBuilder(self._write_version)).build(
             variables,
             reshape=self._reshape,
             sharded=self._sharded,
@@ -142,6 +140,8 @@ class Saver:
         for field in ("filename_tensor_name", "save_tensor_name", "restore_op_name"):
             setattr(self.saver_def, field, prepend_scope(getattr(self.saver_def, field), self._name))
         self._sharded = self.saver_def.sharded
+        self._write_version = self.saver_def.version
+        warn_unless_v2(self._write_version)
         self._is_built = True
         self._start()
 
@@ -422,13 +422,13 @@ def import_with_elements(
 ) -> tuple[Saver | None, Any]:
     """As `import_meta_graph`; gives the Saver, and the elements that `return_elements` names."""
     graph = kwargs.get("graph") or get_default_graph()
-    meta, scope, found = import_meta_graph_def(
+    meta, scope, elements = import_meta_graph_def(
         meta_graph_or_file, clear_devices, import_scope=import_scope, **kwargs
     )
     with graph.as_default():
         if meta.HasField("saver_def") and meta.saver_def.filename_tensor_name:
-            return Saver(saver_def=meta.saver_def, name=scope), found
+            return Saver(saver_def=meta.saver_def, name=scope), elements
         if all_saveable_objects(import_scope):
-            return Saver(), found
+            return Saver(), elements
     logging.info("Saver not created because there are no variables in the graph to restore")
-    return None, found
+    return None, elements

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tensorfleet.api.train import saveables as kinds
 from tensorfleet.api.train import saver_graph
 from tensorfleet.api.train.saveables import by_name, saveables_of
+from tensorfleet.base import logging
 from tensorfleet.base.naming import export
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.operation import Operation, Tensor
@@ -26,6 +27,15 @@ class VariableSaveable(kinds.RefSaveable):
         super().__init__(var, ref, slice_spec, name)
 
 
+def warn_unless_v2(version: int) -> None:
+    """Logs that a request for the V1 format is not followed."""
+    if version != _V2:
+        logging.warning(
+            "TensorFlow's V1 checkpoint format has been deprecated: checkpoints are written in the V2 format "
+            "instead (an .index file and .data files). Use write_version=tf.train.SaverDef.V2, the default."
+        )
+
+
 @export("python.training.saver.BaseSaverBuilder")
 class BaseSaverBuilder:
     """Builds the operations of a `Saver`. Override `save_op` and `restore_op` (or `bulk_restore`) to change them."""
@@ -38,6 +48,7 @@ class BaseSaverBuilder:
 
     def __init__(self, write_version: int = _V2) -> None:
         self._write_version = write_version
+        warn_unless_v2(write_version)
 
     def save_op(self, filename_tensor: Tensor, saveables: list[kinds.SaveableObject]) -> Operation:
         """The operation that writes `saveables`."""

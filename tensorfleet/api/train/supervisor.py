@@ -184,6 +184,7 @@ class Supervisor:
         start_standard_services: bool = True,
     ) -> Session:
         """A session that is ready to train, with queue runners started, and on the chief the services."""
+        # A supervisor can be used again after `stop`, with a new session.
         self._coord.clear_stop()
         if self._summary_writer:
             self._summary_writer.reopen()
@@ -327,6 +328,7 @@ class Supervisor:
             if close_summary_writer and self._summary_writer:
                 self._log_session("STOP", None)
                 self._summary_writer.close()
+                # A reopened writer starts a new file, which needs the graph again.
                 self._graph_added_to_summary = False
 
     def request_stop(self, ex: StopReason | None = None) -> None:

@@ -105,6 +105,7 @@ def find_or_make(
     make = functools.partial(_single, **{key: value for key, value in arguments.items() if key not in parted})
     if partitioner is None and reuse is True and name in store_of().partitioned:
         return _shared_parts(store_of().partitioned[name], shape, dtype, None)
+    # A scalar cannot be divided: TensorFlow ignores the partitioner then.
     if partitioner is None or (shape is not None and as_shape(shape).rank == 0):
         if f"{name}/part_0" in store_of().vars:
             raise ValueError(
@@ -190,6 +191,7 @@ def _slice_of(
         with name_scope(f"{part}/PartitionedInitializer/"):
             return apply("Slice", initializer, offset, length)
     takes_info = initializers.takes_partition_info(initializer)
+    # It gets the part's shape, and draws each part as if it were a variable of that size.
     if isinstance(initializer, type) or not takes_info:
         return initializer
     return initializers.WithPartition(initializer, info)

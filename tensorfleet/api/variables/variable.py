@@ -179,6 +179,7 @@ class ResourceVariable(Variable):
         shape: ShapeLike,
     ) -> None:
         with name_scope(name, "Variable", None if fn is not None else [value]) as scope:
+            # Sessions of other processes find the variable by this name, so it is the full one.
             shared = scope.rstrip("/")
             self._initial_value = self._initial(value, fn, scope, dtype)
             _check_outside(self._initial_value, scope)

@@ -64,10 +64,10 @@ class BundleReader:
 
     def entry(self, name: str) -> BundleEntryProto:
         """The `BundleEntryProto` of a tensor; NotFoundError when there is none."""
-        found = self.entries.get(name.encode())
-        if found is None:
+        result = self.entries.get(name.encode())
+        if result is None:
             raise errors.NotFoundError(None, None, f"Key {name} not found in checkpoint")
-        return found
+        return result
 
     def dtype(self, name: str) -> DType:
         """The type of a tensor's elements."""

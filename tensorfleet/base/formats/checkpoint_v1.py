@@ -57,10 +57,10 @@ class OldReader(BundleReader):
         entry = self.entry(name)
         if shape_of(entry) or not entry.slices:
             return super().read(name, part)
-        found = self._part(name, TensorSlice.from_proto(entry.slices[0]), entry)
-        if found is None:
+        result = self._part(name, TensorSlice.from_proto(entry.slices[0]), entry)
+        if result is None:
             raise errors.DataLossError(None, None, f"The value of {name} is missing from {self.prefix}")
-        return found
+        return result
 
     def _part(self, name: str, part: TensorSlice, entry: BundleEntryProto) -> np.ndarray | None:
         from tensorfleet.base.protos import SavedTensorSlices

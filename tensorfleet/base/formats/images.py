@@ -120,10 +120,12 @@ def decode_jpeg(contents: bytes, channels: int = 0, ratio: int = 1) -> np.ndarra
     image = _open(contents, "JPEG")
     mode = "L" if channels == 1 or (channels == 0 and image.mode == "L") else "RGB"
     width, height = image.size
-    size = (-(-width // ratio), -(-height // ratio))
-    if image.mode != "CMYK":
-        image.draft(mode, size)
-    return _pixels(image, mode, "JPEG")
+    # Pillow decodes at the largest scale that leaves at least this size. Rounded up, it would miss the scale
+    # by one step for each side that `ratio` does not divide.
+    draft = image.draft(mode, (max(width // ratio, 1), max(height // ratio, 1)))
+    scale = 1 if draft is None else round(width / draft[1][2])
+    # A side shorter than `ratio` stops the draft early: average what is left to do.
+    return _pixels(image.reduce(ratio // scale) if scale < ratio else image, mode, "JPEG")
 
 
 def jpeg_shape(contents: bytes) -> tuple[int, int, int]:

@@ -31,23 +31,23 @@ class _Source(abc.ABC):
 
     def read_many(self, count: int) -> list[bytes]:
         """Up to `count` records; none only at the end."""
-        found: list[bytes] = []
+        result: list[bytes] = []
         if self._failure is not None:
             raise again(self._failure)
         try:
             with errors_about(self.path):
-                self._read(count, found)
+                self._read(count, result)
         except errors.DataLossError as e:
-            text = f"{e.message} (file: {self.path}, record {self._given + len(found)})"
+            text = f"{e.message} (file: {self.path}, record {self._given + len(result)})"
             self._failure = errors.DataLossError(None, None, text)
-            if not found:
+            if not result:
                 raise again(self._failure) from None
         except errors.OpError as e:
             self._failure = e
-            if not found:
+            if not result:
                 raise
-        self._given += len(found)
-        return found
+        self._given += len(result)
+        return result
 
     @abc.abstractmethod
     def _read(self, count: int, found: list[bytes]) -> None:
@@ -159,16 +159,16 @@ class CsvRecords(Lines):
         self._ended = not data
         text, at = self._rest + data, 0
         if not (b"\r" in text or (self._quotes and b'"' in text)):
-            *found, self._rest = text.split(b"\n")
+            *lines, self._rest = text.split(b"\n")
         else:
-            found = []
+            lines = []
             while (cut := self._end(text, at))[1] > at:
-                found.append(text[at : cut[0]])
+                lines.append(text[at : cut[0]])
                 at = cut[1]
             self._rest = text[at:]
         if self._ended and self._rest:
-            found.append(self._rest)
-        self._lines = found[::-1]
+            lines.append(self._rest)
+        self._lines = lines[::-1]
 
     def _end(self, text: bytes, start: int) -> tuple[int, int]:
         """Where the record ends that starts there, and where the next one starts; `start` while that is not known."""

@@ -211,16 +211,16 @@ class _Inflated:
             if not packed:
                 break
             self._ready += self._inflate(packed)
-        found = bytes(self._ready[:size])
+        result = bytes(self._ready[:size])
         del self._ready[:size]
-        return found
+        return result
 
     def _inflate(self, packed: bytes) -> bytes:
         try:
             return self._stream.decompress(packed)
         except zlib.error as e:
-            told = re.match(r"Error (-?\d+) while decompressing data: (.*)", str(e))
-            code, what = told.groups() if told else ("-3", str(e))
+            match = re.match(r"Error (-?\d+) while decompressing data: (.*)", str(e))
+            code, what = match.groups() if match else ("-3", str(e))
             text = f"inflate() failed with error {code}: {what}"
             raise errors.DataLossError(None, None, text) from None
 
@@ -259,22 +259,22 @@ class RecordReader:
 
     def read(self) -> bytes | None:
         """The next record, or None at the end. DataLossError when the file is damaged."""
-        found = self.read_many(1)
-        return found[0] if found else None
+        records = self.read_many(1)
+        return records[0] if records else None
 
     def read_many(self, count: int) -> list[bytes]:
         """Up to `count` records; none only at the end."""
-        found: list[bytes] = []
+        result: list[bytes] = []
         if self._failure is not None:
             raise again(self._failure)
         try:
             with errors_about(self._path):
-                self._collect(count, found)
+                self._collect(count, result)
         except errors.OpError as e:
             self._failure = e
-            if not found:
+            if not result:
                 raise
-        return found
+        return result
 
     def _collect(self, count: int, found: list[bytes]) -> None:
         # Every record of every training run passes here, so this is one loop without calls into others.

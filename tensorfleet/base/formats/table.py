@@ -91,7 +91,7 @@ def read_table(content: bytes) -> dict[bytes, bytes]:
     footer = content[-_FOOTER_BYTES:]
     if footer[-len(_MAGIC) :] != _MAGIC:
         raise errors.DataLossError(None, None, "not an sstable (bad magic number)")
-    found: dict[bytes, bytes] = {}
+    result: dict[bytes, bytes] = {}
     try:
         places, rest = _places(footer, 2)
         if footer[rest : -len(_MAGIC)].strip(b"\0"):
@@ -99,25 +99,25 @@ def read_table(content: bytes) -> dict[bytes, bytes]:
         data = [_places(value, 1)[0][0] for _, value in _entries(_block_at(content, places[1]))]
         _check_covered([*data, *places], len(content) - _FOOTER_BYTES)
         for place in data:
-            found.update(_entries(_block_at(content, place)))
+            result.update(_entries(_block_at(content, place)))
         _block_at(content, places[0])  # it says nothing, but it must be whole
     except (IndexError, struct.error) as e:
         raise errors.DataLossError(None, None, f"bad entry in block: {e}") from e
-    return found
+    return result
 
 
 def _places(text: bytes, count: int) -> tuple[list[tuple[int, int]], int]:
     """Where blocks are, as (offset, size), and where the bytes that say so end."""
-    found, position = [], 0
+    places, position = [], 0
     for _ in range(count):
         offset, position = read_varint(text, position)
         size, position = read_varint(text, position)
-        found.append((offset, size))
-    written = b"".join(write_varint(n) for place in found for n in place)
+        places.append((offset, size))
+    written = b"".join(write_varint(n) for place in places for n in place)
     # One place has one spelling: a longer varint is a damaged one.
     if text[:position] != written:
         raise errors.DataLossError(None, None, "bad block handle")
-    return found, position
+    return places, position
 
 
 def _check_covered(places: list[tuple[int, int]], end: int) -> None:

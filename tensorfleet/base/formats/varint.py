@@ -5,12 +5,12 @@ from __future__ import annotations
 
 def write_varint(value: int) -> bytes:
     """The bytes of a non-negative number."""
-    found = bytearray()
+    data = bytearray()
     while value > 0x7F:
-        found.append(value & 0x7F | 0x80)
+        data.append(value & 0x7F | 0x80)
         value >>= 7
-    found.append(value)
-    return bytes(found)
+    data.append(value)
+    return bytes(data)
 
 
 def read_varint(data: bytes, position: int) -> tuple[int, int]:

@@ -21,5 +21,5 @@ def message(name: str) -> type[Message]:
     """The message class behind a public name."""
     from tensorfleet.base import protos
 
-    found: type[Message] = getattr(protos, name.rpartition(".")[2])
-    return found
+    result: type[Message] = getattr(protos, name.rpartition(".")[2])
+    return result

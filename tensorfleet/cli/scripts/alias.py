@@ -164,13 +164,13 @@ def _beside_script(place: str) -> ModuleSpec | None:
         return None
     script = Path(sys.argv[0]).resolve()
     roots = [folder.parent for folder in script.parents if folder.name == _THEM]
-    found = [root.joinpath(*path, name) for root in roots]
-    for place_of in (*found, script.parent / name):
+    folders = [root.joinpath(*path, name) for root in roots]
+    for place_of in (*folders, script.parent / name):
         if place_of.with_suffix(".py").is_file():
             return importlib.util.spec_from_file_location(place, place_of.with_suffix(".py"))
-    if any(folder.is_dir() for folder in found) or name in _TEST_FOLDERS:
+    if any(folder.is_dir() for folder in folders) or name in _TEST_FOLDERS:
         package = ModuleSpec(place, None, is_package=True)
-        package.submodule_search_locations = [str(f) for f in found]
+        package.submodule_search_locations = [str(f) for f in folders]
         return package
     return None
 

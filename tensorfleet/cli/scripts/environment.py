@@ -48,14 +48,14 @@ def variables_of(script: Path) -> dict[str, str]:
 
     None unless both its job and its number can be known from them.
     """
-    found: dict[str, str] = {}
+    roles: dict[str, str] = {}
     for tree in modules(script):
-        found.update({name: role for name in _read_in(tree) if (role := _role_of(name))})
+        roles.update({name: role for name in _read_in(tree) if (role := _role_of(name))})
     if any(_splits_in_three(node) for node in nodes_of(script)):
-        found = {name: "named_pod" if role == "pod" else role for name, role in found.items()}
-    known = set(found.values())
-    tells = names_task(found) or {"rank", "pod", "named_pod"} & known or {"nodes", "node"} <= known
-    return found if tells else {}
+        roles = {name: "named_pod" if role == "pod" else role for name, role in roles.items()}
+    known = set(roles.values())
+    tells = names_task(roles) or {"rank", "pod", "named_pod"} & known or {"nodes", "node"} <= known
+    return roles if tells else {}
 
 
 def makes_cluster(script: Path) -> bool:
@@ -195,8 +195,8 @@ def has_master(script: Path) -> bool:
 
 def _texts(node: ast.AST) -> set[str]:
     """The texts that are written out in an expression; `TaskType.MASTER` is one of them."""
-    found = {text_of(inner) for inner in ast.walk(node)}
-    return found | {
+    texts = {text_of(inner) for inner in ast.walk(node)}
+    return texts | {
         n.attr.lower() for n in ast.walk(node) if isinstance(n, ast.Attribute) and n.attr.isupper()
     }
 

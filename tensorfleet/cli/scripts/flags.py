@@ -71,17 +71,17 @@ class Flag:
 
 def flags_of(script: Path) -> dict[str, Flag]:
     """The flags that a script, or a module beside it that it imports, defines; none when it cannot be parsed."""
-    found: dict[str, Flag] = {}
+    by_name: dict[str, Flag] = {}
     added: dict[str, int] = {}
     for tree in modules(script):
         for node in ast.walk(tree):
             if isinstance(node, ast.Call):
-                found.update({flag.name: flag for flag in defined_by(node)})
+                by_name.update({flag.name: flag for flag in defined_by(node)})
             elif isinstance(node, ast.For):
-                found.update({flag.name: flag for flag in _defined_in_turn(node)})
+                by_name.update({flag.name: flag for flag in _defined_in_turn(node)})
             elif isinstance(node, ast.AugAssign) and _is_of_flags(node.target):
                 added[node.target.attr] = _number(node.value) or 0 if isinstance(node.op, ast.Add) else 0
-    return {name: replace(flag, added=added.get(name.replace("-", "_"), 0)) for name, flag in found.items()}
+    return {name: replace(flag, added=added.get(name.replace("-", "_"), 0)) for name, flag in by_name.items()}
 
 
 def _is_of_flags(node: ast.expr) -> TypeGuard[ast.Attribute]:
@@ -102,32 +102,32 @@ def roles(
     cluster's: where the tasks of a job with a name of its own are, and how many, are roles too. A list of hosts
     without more is of one job, and is none where there are lists for several.
     """
-    found: dict[str, Flag] = {}
+    by_role: dict[str, Flag] = {}
     for role, name in (names or {}).items():
         if role not in SPELLINGS:
             raise ValueError(f"--flag-names has an unknown role {role!r}. Use one of {', '.join(SPELLINGS)}.")
-        found[role] = flags.get(name, Flag(name))
+        by_role[role] = flags.get(name, Flag(name))
     for flag in sorted(flags.values(), key=lambda flag: _rank(flag.name)):
         known_as = _switched_by if flag.is_switch else role_of
         fits = known_as(flag.name) or known_as(flag.kept_as)
         in_file = (fits or "").endswith("hosts") and _FILE.fullmatch(flag.default)
-        if fits is not None and flag not in found.values() and not in_file:
-            found.setdefault(_COUNTS[fits] if flag.is_number and fits in _COUNTS else fits, flag)
+        if fits is not None and flag not in by_role.values() and not in_file:
+            by_role.setdefault(_COUNTS[fits] if flag.is_number and fits in _COUNTS else fits, flag)
     others = _roles_of_others([job for job in jobs if f"{job}_hosts" not in SPELLINGS])
     for role, pattern in others.items():
         fitting = [flag for name, flag in flags.items() if re.fullmatch(pattern, _plain(name))]
         if fitting and fitting[0].is_number == role.endswith("_count"):
-            found[role] = fitting[0]
+            by_role[role] = fitting[0]
     # Plain `hosts` are the tasks of the only job. With lists for several jobs they mean something else.
-    if any(role.endswith("_hosts") for role in found) or "task_index" not in found:
-        found.pop("hosts", None)
-    return {role: found[role] for role in (*SPELLINGS, *others, *SWITCHES) if role in found}
+    if any(role.endswith("_hosts") for role in by_role) or "task_index" not in by_role:
+        by_role.pop("hosts", None)
+    return {role: by_role[role] for role in (*SPELLINGS, *others, *SWITCHES) if role in by_role}
 
 
 def has_one_job(script: Path) -> bool:
     """Whether all tasks of a script are of one job: it is told their addresses, and no job."""
-    told = roles(flags_of(script))
-    return "hosts" in told and not {"job_name", "is_ps"} & told.keys()
+    by_role = roles(flags_of(script))
+    return "hosts" in by_role and not {"job_name", "is_ps"} & by_role.keys()
 
 
 def _roles_of_others(jobs: list[str]) -> dict[str, str]:
@@ -190,19 +190,19 @@ def _by_argv(tree: ast.Module) -> dict[int, str]:
     slices = (n.value for n in nodes if isinstance(n, ast.Subscript) and isinstance(n.slice, ast.Slice))
     if not any(map(_is_argv, slices)):
         aliases.add("argv")  # what a function is handed by main(sys.argv) or tf.app.run()
-    found: dict[int, str] = {}
+    result: dict[int, str] = {}
     served = _names_at_servers(nodes)
     for name, value in _given_names(nodes):
         role = role_of(name) or served.get(name)
         places = [place for inner in ast.walk(value) if (place := _place_in_argv(inner, aliases))]
         if role and len(places) == 1 and not isinstance(value, ast.Compare):
-            found.setdefault(places[0], role)
-    return found
+            result.setdefault(places[0], role)
+    return result
 
 
 def _names_at_servers(nodes: list[ast.AST]) -> dict[str, str]:
     """The names that a `tf.train.Server` is given for the job and the index, whatever they are called."""
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for call in nodes:
         if isinstance(call, ast.Call) and name_of(call) == "Server":
             given = dict(zip(("cluster", "job_name", "task_index"), call.args, strict=False))
@@ -211,8 +211,8 @@ def _names_at_servers(nodes: list[ast.AST]) -> dict[str, str]:
                 value = given.get(role)
                 value = value.args[0] if isinstance(value, ast.Call) and value.args else value  # int(index)
                 if isinstance(value, ast.Name):
-                    found[value.id] = role
-    return found
+                    result[value.id] = role
+    return result
 
 
 def _given_names(nodes: list[ast.AST]) -> Iterator[tuple[str, ast.expr]]:
@@ -254,13 +254,13 @@ def _by_argparse(tree: ast.Module) -> dict[int, str]:
     calls = [c for c in calls if isinstance(c.func, ast.Attribute) and c.func.attr == "add_argument"]
     names = [text for c in sorted(calls, key=lambda c: c.lineno) if c.args and (text := text_of(c.args[0]))]
     names = [name for name in names if not name.startswith("-")]
-    found = {place: role for place, name in enumerate(names, 1) if (role := role_of(name))}
-    if "job_name" in found.values():
+    result = {place: role for place, name in enumerate(names, 1) if (role := role_of(name))}
+    if "job_name" in result.values():
         short = {
             name: role for role, pattern in _SHORT.items() for name in names if re.fullmatch(pattern, name)
         }
-        found.update({place: short[name] for place, name in enumerate(names, 1) if name in short})
-    return found
+        result.update({place: short[name] for place, name in enumerate(names, 1) if name in short})
+    return result
 
 
 def reads_tf_config(script: Path) -> bool:
@@ -285,12 +285,12 @@ def cluster_in(script: Path) -> dict[str, int]:
 
     None where it is made otherwise, or one of several that are written out.
     """
-    found: list[dict[str, int]] = []
+    clusters: list[dict[str, int]] = []
     for tree, names in _with_names(script):
         calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call)]
-        made = [call for call in calls if name_of(call) == "ClusterSpec" and call.args]
-        found += [_counts(call.args[0], names) for call in made]
-    return found[0] if found and all(counts == found[0] for counts in found) else {}
+        specs = [call for call in calls if name_of(call) == "ClusterSpec" and call.args]
+        clusters += [_counts(call.args[0], names) for call in specs]
+    return clusters[0] if clusters and all(counts == clusters[0] for counts in clusters) else {}
 
 
 def _with_names(script: Path) -> Iterator[tuple[ast.Module, dict[str, ast.expr]]]:
@@ -316,10 +316,10 @@ _CHIEFS = ("chief", "master", "evaluator")  # beside workers, which may be added
 def job_names(script: Path) -> dict[str, str]:
     """What a script calls the jobs "ps" and "worker" in the cluster it makes, where it has other names for them."""
     keys = jobs_named_in(script)
-    found = {job: [k for k in keys if re.fullmatch(p, k.lower())] for job, p in _OTHER_NAMES.items()}
-    if len(found["ps"]) == 1 and not found["worker"] and len(keys) == 2:
-        found["worker"] = [k for k in keys if k not in found["ps"] and k.lower() not in _CHIEFS]
-    return {job: own[0] for job, own in found.items() if len(own) == 1 and own != [job]}
+    by_job = {job: [k for k in keys if re.fullmatch(p, k.lower())] for job, p in _OTHER_NAMES.items()}
+    if len(by_job["ps"]) == 1 and not by_job["worker"] and len(keys) == 2:
+        by_job["worker"] = [k for k in keys if k not in by_job["ps"] and k.lower() not in _CHIEFS]
+    return {job: own[0] for job, own in by_job.items() if len(own) == 1 and own != [job]}
 
 
 _MANY = re.compile(r"(actor|agent|explor|collect|rollout|slave|client|trainer|worker)\w*", re.IGNORECASE)
@@ -403,8 +403,8 @@ def defined_by(call: ast.Call) -> Iterator[Flag]:
     listed = text.startswith("[")
     if name.startswith("DEFINE_"):
         by_keyword = [text_of(keywords.get(key)) for key in ("name", "flag_name")]
-        told = text_of(keywords.get("help")) or "".join(texts[1:][-1:])
-        is_number = name in ("DEFINE_integer", "DEFINE_float") or bool(_TELLS_HOW_MANY.match(told))
+        help_text = text_of(keywords.get("help")) or "".join(texts[1:][-1:])
+        is_number = name in ("DEFINE_integer", "DEFINE_float") or bool(_TELLS_HOW_MANY.match(help_text))
         switch = name in ("DEFINE_bool", "DEFINE_boolean")
         yield from (
             Flag(n, is_number, is_switch=switch, negates=switch, listed=listed, default=text)

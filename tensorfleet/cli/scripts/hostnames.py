@@ -22,15 +22,15 @@ def hosts_in(script: Path) -> dict[str, list[str]]:
     names = {getattr(node, "attr", None) or getattr(node, "id", None) for node in nodes}
     if not _ASKING & names and "machine" not in told_by_flags(script):
         return {}
-    found: dict[str, list[str]] = {}
+    by_job: dict[str, list[str]] = {}
     for node in nodes:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.List | ast.Tuple):
             hosts = [text_of(element).partition(":")[0] for element in node.value.elts]
             role = role_of(getattr(node.targets[0], "id", ""))
             if role in ("ps_hosts", "worker_hosts") and hosts and all(hosts):
-                found.setdefault(role.removesuffix("_hosts"), hosts)
-    listed = [host for hosts in found.values() for host in hosts]
-    return found if len(found) == 2 and len(set(listed)) == len(listed) else {}
+                by_job.setdefault(role.removesuffix("_hosts"), hosts)
+    listed = [host for hosts in by_job.values() for host in hosts]
+    return by_job if len(by_job) == 2 and len(set(listed)) == len(listed) else {}
 
 
 def take_host() -> None:

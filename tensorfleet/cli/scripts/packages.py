@@ -11,8 +11,8 @@ _RELATIVE = re.compile(r"^[ \t]*from\s+\.+[\w.]*\s+import\b", re.MULTILINE)
 def file_of(module: str) -> Path | None:
     """The file of a module that is below the working directory: `trainer.task` is trainer/task.py."""
     path = Path(*module.split("."))
-    found = (path.with_suffix(".py"), path / "__main__.py")
-    return next((candidate for candidate in found if candidate.is_file()), None)
+    candidates = (path.with_suffix(".py"), path / "__main__.py")
+    return next((candidate for candidate in candidates if candidate.is_file()), None)
 
 
 def home_of(script: Path) -> tuple[str, Path]:

@@ -38,10 +38,17 @@ def told_by_flags(
     named = roles(flags, names, jobs)
     free = {n: f for n, f in flags.items() if not f.is_switch and f not in named.values() and not role_of(n)}
     used = {role: flags[name] for role, name in _by_use(script, free).items() if role not in named}
-    told = {**named, **{role: f for role, f in used.items() if not (f.is_number and role.endswith("_hosts"))}}
+    by_role = {
+        **named,
+        **{role: f for role, f in used.items() if not (f.is_number and role.endswith("_hosts"))},
+    }
     for job in {} if names else addresses_by_default(script):
-        told.pop(f"{job}_hosts", None)
-    return _with_rank(script, told, free) if not {"job_name", "is_ps", "is_worker"} & told.keys() else told
+        by_role.pop(f"{job}_hosts", None)
+    return (
+        _with_rank(script, by_role, free)
+        if not {"job_name", "is_ps", "is_worker"} & by_role.keys()
+        else by_role
+    )
 
 
 def addresses_by_default(script: Path) -> dict[str, list[str]]:
@@ -84,7 +91,7 @@ def has_chief_of_its_own(script: Path) -> bool:
 
 def starts_copies(script: Path) -> bool:
     """Whether a script starts its tasks itself, as processes: a command line in it has the flags of a task."""
-    told = [flag.name for role, flag in told_by_flags(script).items() if role in ("job_name", "task_index")]
+    names = [flag.name for role, flag in told_by_flags(script).items() if role in ("job_name", "task_index")]
     for tree in modules(script, 0):
         nodes = list(ast.walk(tree))
         calls = [node for node in nodes if isinstance(node, ast.Call)]
@@ -96,7 +103,7 @@ def starts_copies(script: Path) -> bool:
         if any(map(_starts_task, calls)):
             return True
         if any(map(_starts_process, calls)):
-            named = any(f"--{name}".startswith(word) for name in told for word in words if len(word) > 3)
+            named = any(f"--{name}".startswith(word) for name in names for word in words if len(word) > 3)
             return named or any(map(_is_own_command, nodes))
     return False
 
@@ -127,7 +134,7 @@ def _by_use(script: Path, flags: dict[str, Flag]) -> dict[str, str]:
 
     A role that several flags may have is left out.
     """
-    found: dict[str, set[str]] = {}
+    by_role: dict[str, set[str]] = {}
     trees = list(modules(script))
     nodes = [node for tree in trees for node in ast.walk(tree)]
     if not any(getattr(node, "attr", "") == "Server" or text_of(node) == "TF_CONFIG" for node in nodes):
@@ -136,15 +143,15 @@ def _by_use(script: Path, flags: dict[str, Flag]) -> dict[str, str]:
         module = _Module(tree, flags)
         for role, node in _uses(tree):
             if flag := module.flag_of(node):
-                found.setdefault(role, set()).add(flag)
+                by_role.setdefault(role, set()).add(flag)
         for call in filter(_looks_up, ast.walk(tree)):
             if isinstance(call, ast.Call) and (flag := module.flag_of(call.args[0])):
-                found.setdefault("machine", set()).add(flag)
+                by_role.setdefault("machine", set()).add(flag)
     for name in flags:
         if re.fullmatch(_CLUSTER, name.replace("-", "_").lower()) and (form := _cluster_form(script, name)):
-            found.setdefault(f"cluster_{form}", set()).add(name)
+            by_role.setdefault(f"cluster_{form}", set()).add(name)
     # Two flags for one role, or one flag for two: to guess would start tasks that are told nonsense.
-    single = {role: names.pop() for role, names in found.items() if len(names) == 1}
+    single = {role: names.pop() for role, names in by_role.items() if len(names) == 1}
     return {role: name for role, name in single.items() if list(single.values()).count(name) == 1}
 
 

@@ -56,12 +56,15 @@ _PEEK = int(socket.MSG_PEEK) | _DONT_WAIT
 _CLOSED_IN_CHILDREN = int(getattr(socket, "MSG_CMSG_CLOEXEC", 0))
 # How long to busy-wait for a frame before going to sleep. An answer on one machine takes 20 to 500 us; to be woken up
 # takes 50 us and more. The next request of a client comes later than that as a rule, so a server waits less.
-_ANSWER_SPIN_SECONDS, _REQUEST_SPIN_SECONDS = 1e-3, 3e-4
+_ANSWER_SPIN_SECONDS, REQUEST_SPIN_SECONDS = 1e-3, 3e-4
 _PREEMPTED_SECONDS = 2e-4  # a look takes longer than this only when another thread had the core meanwhile
 _CROWDED_SECONDS = 0.02
 # Of the stages whose answers were slow to come; a client with more of them forgets all and learns again.
 _MAX_REMEMBERED = 1000
 _SEVERAL_CORES = hasattr(os, "sched_yield") and (os.cpu_count() or 1) > 1
+# To lend a connection (worker/short_requests.py) and give it back takes about 100 us, as long as several short requests.
+_MIN_SHORT_REQUESTS = 8
+_MAX_JOINED_BYTES = 1 << 14  # copied into one piece: for fewer, a second one takes longer
 _MAX_PIECES = 512  # sendmsg takes at most IOV_MAX (1024 on Linux) at once
 _Seen = TypeVar("_Seen")
 _Message = TypeVar("_Message", bound=Message)
@@ -135,12 +138,14 @@ class Channel:
         self.sock = sock
         self.largest = largest
         self._asks = asks
-        self._moment = _ANSWER_SPIN_SECONDS if asks else _REQUEST_SPIN_SECONDS
+        self._moment = _ANSWER_SPIN_SECONDS if asks else REQUEST_SPIN_SECONDS
         self.owner = ""  # whose it is, where it was accepted
         #: what the last reply on it took from queues, until it is known to have arrived
         self.handed: Any = None
         #: what was asked or answered last: it tells how soon the next frame comes
         self.after: Any = None
+        #: of a connection that was accepted: how many short requests have come in a row, and how many make it worth a loan
+        self.short_requests, self.due_before_loan = 0, _MIN_SHORT_REQUESTS
         self._slow: set[Any] = set()  # after these it took longer than is worth watching
         self._secure = hasattr(sock, "pending")  # speaks TLS
         self.sent = self._received = 0
@@ -223,10 +228,36 @@ class Channel:
     ) -> None:
         """Sends one frame, and descriptors of memory `along` with it: they are closed here."""
         if not values and not along:  # most requests and many answers: nothing to describe, lend or place
-            header = _HEADER.pack(_MAGIC, kind, 0, 0, self.sent, len(fields), 0, 0)
-            self.sent = (self.sent + 1) & 0xFFFFFFFF
-            self.sock.sendall(header + fields)
+            self.sock.sendall(self._bare(kind, fields))
             return
+        self._send_all(self._pieces(kind, fields, values, along))
+
+    def send_now(self, kind: int, fields: bytes, values: Sequence[Any]) -> list[Any]:
+        """Sends one frame, or as much as the other end has room for; gives the rest, for `send_rest`."""
+        pieces = self._pieces(kind, fields, values, ()) if values else [self._bare(kind, fields)]
+        if len(pieces) > 1:
+            views = [memoryview(p).cast("B") for p in pieces]
+            if sum(map(len, views)) > _MAX_JOINED_BYTES:
+                return pieces
+            pieces = [b"".join(views)]
+        try:
+            sent = self.sock.send(pieces[0], _DONT_WAIT)
+        except BlockingIOError:
+            return pieces
+        return [] if sent == len(pieces[0]) else [memoryview(pieces[0])[sent:]]
+
+    def send_rest(self, pieces: list[Any]) -> None:
+        """Sends what `send_now` could not."""
+        self._send_all(pieces)
+
+    def _bare(self, kind: int, fields: bytes) -> bytes:
+        """A frame without tensors."""
+        header = _HEADER.pack(_MAGIC, kind, 0, 0, self.sent, len(fields), 0, 0)
+        self.sent = (self.sent + 1) & 0xFFFFFFFF
+        return header + fields
+
+    def _pieces(self, kind: int, fields: bytes, values: Sequence[Any], along: Sequence[int]) -> list[Any]:
+        """What a frame consists of; descriptors are sent, with the first bytes."""
         arrays, loans, descriptors = self._lend([as_array(v) for v in values])
         descriptors += along
         blob, starts, total, arrays = describe(arrays)
@@ -244,7 +275,7 @@ class Channel:
             descriptors += [placed[1]] if placed[1] is not None else []
         if descriptors:
             text = self._send_along(text, descriptors)
-        self._send_all([text, *pieces])
+        return [text, *pieces]
 
     def _lend(self, arrays: list[np.ndarray]) -> tuple[list[np.ndarray], bytes, list[int]]:
         """The tensors to send the bytes of, what to say of those that are lent, and descriptors to send along."""
@@ -282,10 +313,34 @@ class Channel:
             if sent:
                 views[0] = views[0][sent:]
 
+    @property
+    def can_be_polled(self) -> bool:
+        """Whether the system can tell when a frame has come: TLS has a buffer of its own."""
+        return not self._secure
+
+    def receive_whole(self) -> Frame | None:
+        """The next frame if all of it has come; None otherwise, and `receive` gives it later. Never waits."""
+        if self._begin == self._end:
+            self._begin = self._end = 0
+        got = self._receive_now(self._view[self._end :]) if self._end < len(self._buffer) else None
+        if got == 0:
+            raise ConnectionError("the connection was closed")
+        self._end += got or 0
+        have = self._end - self._begin
+        if have < _HEADER.size:
+            return None
+        _, _, where, _, _, *sizes = _HEADER.unpack_from(self._buffer, self._begin)
+        if where & _SHARED:
+            sizes[-1] = shared.PLACE.size
+        return self.receive() if not where & _LENT and have >= _HEADER.size + sum(sizes) else None
+
     def receive(self) -> Frame:
         """The next frame; raises ConnectionError when the other side has gone."""
-        header = self._take(_HEADER.size)
-        magic, kind, where, count, number, fields_size, blob_size, size = _HEADER.unpack(header)
+        self._have(_HEADER.size)
+        magic, kind, where, count, number, fields_size, blob_size, size = _HEADER.unpack_from(
+            self._buffer, self._begin
+        )
+        self._begin += _HEADER.size
         if magic != _MAGIC:
             raise malformed("it does not begin as one")
         if number != self._received:
@@ -293,7 +348,7 @@ class Channel:
         self._received = (number + 1) & 0xFFFFFFFF
         if fields_size + blob_size > _MAX_TEXT_BYTES or size > self.largest:
             raise malformed(f"it claims {size} bytes; at most {self.largest} are accepted")
-        fields = self._take(fields_size)
+        fields = self._take(fields_size) if fields_size else b""
         if not count and (size or blob_size):
             raise malformed("bytes of tensors, but no tensor")
         layout, total = layout_of(self._take(blob_size), count) if count else ([], 0)
@@ -342,12 +397,19 @@ class Channel:
 
     def _take(self, size: int) -> bytes:
         """`size` bytes, through the buffer."""
+        if size > len(self._buffer):
+            return self._take_long(size)
+        self._have(size)
+        found = bytes(self._view[self._begin : self._begin + size])
+        self._begin += size
+        return found
+
+    def _have(self, size: int) -> None:
+        """Waits until the buffer has `size` bytes, which fit into it."""
         while self._end - self._begin < size:
             if self._end - self._begin == 0:
                 self._begin = self._end = 0
             if self._begin + size > len(self._buffer):
-                if size > len(self._buffer):
-                    return self._take_long(size)
                 kept = self._view[self._begin : self._end].tobytes()
                 self._view[: len(kept)] = kept
                 self._begin, self._end = 0, len(kept)
@@ -355,9 +417,6 @@ class Channel:
             if not got:
                 raise ConnectionError("the connection was closed")
             self._end += got
-        found = bytes(self._view[self._begin : self._begin + size])
-        self._begin += size
-        return found
 
     def _read(self, view: memoryview) -> int:
         """Reads some bytes, as soon as there are any. It does not busy-wait for answers that were slow last time."""
@@ -366,6 +425,8 @@ class Channel:
         began = time.monotonic()
         got = None
         if self.after not in self._slow:
+            if self._asks and _SEVERAL_CORES:
+                os.sched_yield()  # no answer is there at once, and to look in vain takes longer
             got = busy_wait(lambda: self._receive_now(view), self._moment, gives_way=not self._asks)
         if got is None:
             got = self._receive(view, 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet.cluster.master.graph_registration import found
@@ -16,6 +17,9 @@ from tensorfleet.runtime.segments.segment_item import SegmentItem
 
 if TYPE_CHECKING:
     from tensorfleet.cluster.worker.worker import _Session
+
+# A stage that takes longer gains more from a thread of its own than waking the thread costs.
+SHORT_SECONDS = 1e-4
 
 
 class RegisteredStage:
@@ -56,6 +60,10 @@ class RegisteredStage:
         #: whether it only reads: it is not one of those that make up the step here, and need not be asked for
         self.plain = spec.plain and self.alone and not (self.given or self.push)
         #: whether what it takes from queues goes nowhere but into the reply
+        #: whether its values go only into the reply, as they are
+        self._simple = self.alone and not (self.push or self.thin or self.full or self.fixed)
+        #: how long each of its last two runs took
+        self._took = math.inf, math.inf
         self.returnable = not (self.keep or self.push or self.hold) and _only_takes(ops)
         #: when it ends by taking an element from a queue, and that is all of the reply: the op, and which components those are
         self.answers = None if self.keep or self.push or self.hold or self.thin else self._taken_last()
@@ -68,6 +76,18 @@ class RegisteredStage:
         if not all(s in last.outs for s in wanted):
             return None
         return last.op, [last.outs.index(s) for s in wanted]
+
+    def is_alone(self, total: int) -> bool:
+        """Whether it neither waits nor has to do with other stages of a step that has so many here."""
+        return self.alone and (total == 1 or self.plain) and self.program.inline
+
+    def is_short(self, total: int) -> bool:
+        """Whether it is alone and was short the last time. One slow run of two may be the fault of others."""
+        return min(self._took) < SHORT_SECONDS and self._simple and self.is_alone(total)
+
+    def took(self, seconds: float) -> None:
+        """It has run, alone, for so long."""
+        self._took = self._took[1], seconds
 
     def reads(self) -> list[VariableStore] | None:
         """For each value of the reply the variable that has it, if the stage does nothing but read them."""

@@ -285,8 +285,8 @@ class Worker:
         if session.cancelled:  # the message may come after its step was cancelled
             session.need(number)
         deadline = time.monotonic() + timeout / 1000 if timeout else None
-        if stage.alone and (total == 1 or stage.plain) and stage.program.inline:
-            results = session.engine.run(stage.program, given, timeout, collector)
+        if stage.is_alone(total):
+            results = self.run_alone(session, stage, timeout, given, collector)
         else:
             results = self._run_in_step(session, number, stage, total, deadline, given, collector, asker)
         sent = self._thinned(stage, results) if stage.thin else results
@@ -294,6 +294,20 @@ class Worker:
             message = Push(handle, number, route.names)
             self._push(session, peer(route.task, route.address), message, [sent[i] for i in places], deadline)
         return [sent[i] for i in stage.reply]
+
+    @staticmethod
+    def run_alone(
+        session: _Session,
+        stage: RegisteredStage,
+        timeout: int,
+        given: Values,
+        collector: Collector | None = None,
+    ) -> Values:
+        """Runs a stage that neither waits nor has to do with others of its step."""
+        began = time.perf_counter()
+        results = session.engine.run(stage.program, given, timeout, collector)
+        stage.took(time.perf_counter() - began)
+        return results
 
     def _thinned(self, stage: RegisteredStage, results: Values) -> Values:
         """Results as they are sent to other tasks."""

@@ -18,6 +18,7 @@ from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.graph.scopes import colocate_with, control_dependencies, get_default_graph, name_scope
 from tensorfleet.graph.sparse_tensor import SparseTensor
+from tensorfleet.kernels import lane_kernels
 from tensorfleet.ops.common import UNKNOWN, same_as_input
 from tensorfleet.ops.samples import case
 
@@ -111,7 +112,15 @@ def placeholder_with_default(input: TensorLike, shape: ShapeLike, name: str | No
     return apply("PlaceholderWithDefault", input, shape=as_shape(shape), name=name)
 
 
-@op("Identity", "input: T -> output: T", "T: type", shape=same_as_input, moves="input", examples=_SAMPLES)
+@op(
+    "Identity",
+    "input: T -> output: T",
+    "T: type",
+    shape=same_as_input,
+    moves="input",
+    joined=lane_kernels.unchanged,
+    examples=_SAMPLES,
+)
 def _identity(xp: ArrayModule, x: Array) -> Array:
     return x
 
@@ -255,10 +264,10 @@ def tuple_(
     with name_scope(name, "tuple", list(tensors)):
         gates = [t.op for t in tensors if t is not None]
         for c in control_inputs or ():
-            found = getattr(c, "op", c)
-            if not isinstance(found, Operation):
+            op = getattr(c, "op", c)
+            if not isinstance(op, Operation):
                 raise TypeError(f"Control input must be Operation or Tensor: {c}")
-            gates.append(found)
+            gates.append(op)
         # In the order they were made, as in TensorFlow: it is part of a GraphDef.
         gates = sorted(set(gates), key=lambda o: o._id)
         if not gates:

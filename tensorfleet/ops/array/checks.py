@@ -300,10 +300,10 @@ def assert_type(
 ) -> Operation:
     """Raises TypeError at once unless the tensor has that type."""
     with name_scope(name, "assert_type", [tensor]):
-        made, kind = to_tensor(tensor, name="tensor"), dtypes.as_dtype(tf_type)
-        if made.dtype.base_dtype != kind:
+        converted, kind = to_tensor(tensor, name="tensor"), dtypes.as_dtype(tf_type)
+        if converted.dtype.base_dtype != kind:
             raise TypeError(
-                f"{f'{message}  ' if message else ''}{made.name} must be of type {kind}; got {made.dtype}"
+                f"{f'{message}  ' if message else ''}{converted.name} must be of type {kind}; got {converted.dtype}"
             )
         return no_op("statically_determined_correct_type")
 
@@ -312,11 +312,11 @@ def assert_type(
 def assert_integer(x: TensorLike, message: str | None = None, name: str | None = None) -> Operation:
     """Raises TypeError at once unless `x` has an integer type."""
     with name_scope(name, "assert_integer", [x]):
-        made = to_tensor(x, name="x")
-        if not made.dtype.is_integer:
+        tensor = to_tensor(x, name="x")
+        if not tensor.dtype.is_integer:
             raise TypeError(
-                f'{f"{message}  " if message else ""}Expected "x" to be integer type.  Found: {made.name} of '
-                f"dtype {made.dtype!r}"
+                f'{f"{message}  " if message else ""}Expected "x" to be integer type.  Found: {tensor.name} of '
+                f"dtype {tensor.dtype!r}"
             )
         return no_op("statically_determined_was_integer")
 
@@ -325,12 +325,12 @@ def assert_integer(x: TensorLike, message: str | None = None, name: str | None =
 def assert_scalar(tensor: TensorLike, name: str | None = None, message: str | None = None) -> Tensor:
     """The tensor, if it may be a scalar; ValueError otherwise."""
     with name_scope(name, "assert_scalar", [tensor]) as scope:
-        made = to_tensor(tensor, name=scope)
-        if made.shape.rank not in (None, 0):
+        result = to_tensor(tensor, name=scope)
+        if result.shape.rank not in (None, 0):
             raise ValueError(
-                f"{message or ''}Expected scalar shape for {made.name}, saw shape: {made.shape}."
+                f"{message or ''}Expected scalar shape for {result.name}, saw shape: {result.shape}."
             )
-        return made
+        return result
 
 
 @export("assert_proper_iterable", "debugging.assert_proper_iterable")
@@ -348,17 +348,17 @@ def assert_same_float_dtype(
     tensors: Iterable[Any] | None = None, dtype: DTypeLike | None = None
 ) -> dtypes.DType:
     """The floating-point type that all `tensors` share (and `dtype`, if given); ValueError otherwise."""
-    found = None if dtype is None else dtypes.as_dtype(dtype)
+    result = None if dtype is None else dtypes.as_dtype(dtype)
     first = None
     for t in filter(lambda t: t is not None, tensors or ()):
-        if found is not None and t.dtype.base_dtype != found:
+        if result is not None and t.dtype.base_dtype != result:
             like = f" as {_name_of(first)}" if first is not None else ""
-            raise ValueError(f"{_name_of(t)}, type={t.dtype!r}, must be of the same type ({found!r}){like}.")
-        found, first = t.dtype.base_dtype, first if first is not None else t
-    found = found or dtypes.float32
-    if not found.is_floating:
-        raise ValueError(f"Expected floating point type, got {found}.")
-    return found
+            raise ValueError(f"{_name_of(t)}, type={t.dtype!r}, must be of the same type ({result!r}){like}.")
+        result, first = t.dtype.base_dtype, first if first is not None else t
+    result = result or dtypes.float32
+    if not result.is_floating:
+        raise ValueError(f"Expected floating point type, got {result}.")
+    return result
 
 
 def _name_of(tensor: Tensor) -> str:
@@ -407,7 +407,7 @@ def verify_tensor_all_finite(
     """The tensor; a run that computes it fails, with `msg`, when it holds a NaN or an infinity."""
     value, text = t if x is None else x, msg if message is None else message
     with name_scope(name, "VerifyFinite", [value]):
-        made = to_tensor(value, name="t")
-        checked = apply("CheckNumerics", made, message=text)
-        after: Tensor = with_dependencies([checked], made)
+        tensor = to_tensor(value, name="t")
+        checked = apply("CheckNumerics", tensor, message=text)
+        after: Tensor = with_dependencies([checked], tensor)
         return after

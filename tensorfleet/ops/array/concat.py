@@ -15,6 +15,7 @@ from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.graph.scopes import name_scope
+from tensorfleet.kernels import lane_kernels
 from tensorfleet.ops.argument_order import has_dimensions, takes_old_order
 from tensorfleet.ops.array.shape import bracketed, dense_gradient, invalid
 from tensorfleet.ops.array.shape import shape as shape_of
@@ -96,6 +97,7 @@ def _concat(xp: ArrayModule, values: list[Array], axis: Array) -> Array:
     "N: int; T: type; Tidx: index = int32",
     shape=lambda op: _concat_shape([t.shape for t in op._inputs[:-1]], static_value(op, len(op._inputs) - 1)),
     static=["axis"],
+    joined=lane_kernels.concat,
     examples=[
         case([_A, _B], np.int32(1)),
         case([_A, _A, _A], np.int64(-2)),

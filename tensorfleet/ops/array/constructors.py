@@ -194,9 +194,9 @@ def ones_like(
     with name_scope(name, "ones_like", [tensor]) as scope:
         tensor = to_tensor(tensor, name="tensor")
         kind = tensor.dtype.base_dtype if dtype is None else dtypes.as_dtype(dtype)
-        made = ones(_inner_shape(tensor, optimize), kind, name=scope)
-        made.set_shape(tensor.shape)
-        return made
+        result = ones(_inner_shape(tensor, optimize), kind, name=scope)
+        result.set_shape(tensor.shape)
+        return result
 
 
 # -- range -------------------------------------------------------------------------------------------
@@ -364,10 +364,10 @@ def _one_hot_type(kind: DType | None, on: Tensor | None, off: Tensor | None) -> 
         raise TypeError(
             f"dtype {types['on_value']} of on_value does not match dtype {types['off_value']} of off_value"
         )
-    found = kind or next(iter(types.values()), dtypes.float32)
-    if len(types) < 2 and found in (dtypes.string, dtypes.bool_):
-        raise TypeError(f"Expected {found.name}, got 1 of type 'int' instead: give on_value and off_value.")
-    return found
+    result = kind or next(iter(types.values()), dtypes.float32)
+    if len(types) < 2 and result in (dtypes.string, dtypes.bool_):
+        raise TypeError(f"Expected {result.name}, got 1 of type 'int' instead: give on_value and off_value.")
+    return result
 
 
 # -- masks and grids ---------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from tensorfleet.graph.kernel_types import Check
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
 from tensorfleet.kernels.arrays import is_numpy, zeros_of
+from tensorfleet.ops.array.constructors import zeros_like
 from tensorfleet.ops.array.shape import invalid
 from tensorfleet.ops.common import UNKNOWN, ints, same_as_input, static_value
 from tensorfleet.ops.samples import case
@@ -167,15 +168,15 @@ def _put(xp: ArrayModule, band: Band, diagonal: Array, background: Array) -> Arr
 def _overwritten(band: Band, packed: Array, background: Array) -> Array:
     """A copy of the background, and then one diagonal after the other."""
     lead = np.broadcast_shapes(packed.shape[:-2], background.shape[:-2])
-    made = np.empty((*lead, band.rows, band.columns), packed.dtype)
-    made[...] = background
-    flat = made.reshape(*lead, band.rows * band.columns)
+    result = np.empty((*lead, band.rows, band.columns), packed.dtype)
+    result[...] = background
+    flat = result.reshape(*lead, band.rows * band.columns)
     for which, k in enumerate(range(band.high, band.low - 1, -1)):
         length = min(band.rows + min(k, 0), band.columns - max(k, 0))
         if length > 0:
             start, step, first = max(k, -k * band.columns), band.columns + 1, int(band.offset(np.array(k)))
             flat[..., start : start + length * step : step] = packed[..., which, first : first + length]
-    return made
+    return result
 
 
 def _one_put(xp: ArrayModule, band: Band, diagonal: Array, background: Array) -> Array:
@@ -304,12 +305,12 @@ def _matrix_diag_part_grad(op: Operation, dy: Tensor) -> Tensor:
     dims = op._inputs[0].shape._d
     if dims is not None and dims[-2] == dims[-1] is not None:
         return apply("MatrixDiag", dy)
-    return apply("MatrixSetDiag", apply("ZerosLike", op._inputs[0]), dy)
+    return apply("MatrixSetDiag", zeros_like(op._inputs[0]), dy)
 
 
 @gradient("MatrixSetDiag")
 def _matrix_set_diag_grad(op: Operation, dy: Tensor) -> tuple[Tensor, Tensor]:
-    return apply("MatrixSetDiag", dy, apply("ZerosLike", op._inputs[1])), apply("MatrixDiagPart", dy)
+    return apply("MatrixSetDiag", dy, zeros_like(op._inputs[1])), apply("MatrixDiagPart", dy)
 
 
 _ALIGN = "align: string(LEFT_RIGHT|RIGHT_LEFT|LEFT_LEFT|RIGHT_RIGHT) = 'RIGHT_LEFT'"
@@ -387,13 +388,13 @@ def _banded(version: str, attrs: str) -> None:
 
     @gradient(f"MatrixDiagPart{version}")
     def _part_grad(op: Operation, dy: Tensor) -> tuple[Tensor, None, None]:
-        zeros = apply("ZerosLike", op._inputs[0])
+        zeros = zeros_like(op._inputs[0])
         return apply_any(f"MatrixSetDiag{version}", zeros, dy, op._inputs[1], **same(op)), None, None
 
     @gradient(f"MatrixSetDiag{version}")
     def _set_grad(op: Operation, dy: Tensor) -> tuple[Tensor, Tensor, None]:
         k = op._inputs[2]
-        dx = apply_any(f"MatrixSetDiag{version}", dy, apply("ZerosLike", op._inputs[1]), k, **same(op))
+        dx = apply_any(f"MatrixSetDiag{version}", dy, zeros_like(op._inputs[1]), k, **same(op))
         return dx, apply_any(f"MatrixDiagPart{version}", dy, k, zero(op), **same(op)), None
 
 

@@ -104,14 +104,14 @@ class _SparseSequences:
 
 def _distances(mine: _SparseSequences, truth: _SparseSequences) -> Array:
     """Levenshtein's distance of each pair: of many pairs of about the same length at a time."""
-    found = (mine.lengths + truth.lengths).astype(np.int64)  # when one of the two is empty
+    result = (mine.lengths + truth.lengths).astype(np.int64)  # when one of the two is empty
     both = np.flatnonzero((mine.lengths > 0) & (truth.lengths > 0))
     order = both[np.argsort(-truth.lengths[both], kind="stable")]
     while len(order):
         count = max(1, _MAX_TABLE_ELEMENTS // int(truth.lengths[order[0]]))
         some, order = order[:count], order[count:]
-        found[some] = _table(mine.rows(some), truth.rows(some), mine.lengths[some], truth.lengths[some])
-    return found
+        result[some] = _table(mine.rows(some), truth.rows(some), mine.lengths[some], truth.lengths[some])
+    return result
 
 
 def _table(a: Array, b: Array, a_lengths: Array, b_lengths: Array) -> Array:
@@ -119,7 +119,7 @@ def _table(a: Array, b: Array, a_lengths: Array, b_lengths: Array) -> Array:
     a, b = a.T.copy(), b.T.copy()
     columns, pairs = np.arange(len(b) + 1, dtype=np.int32)[:, None], np.arange(a.shape[1])
     row = np.repeat(columns, len(pairs), 1)
-    found = np.zeros(len(pairs), np.int64)
+    result = np.zeros(len(pairs), np.int64)
     for i, letters in enumerate(a):
         above = row
         row = above + 1
@@ -133,8 +133,8 @@ def _table(a: Array, b: Array, a_lengths: Array, b_lengths: Array) -> Array:
             np.minimum.accumulate(row, 0, out=row)
             row += columns
         ended = a_lengths == i + 1
-        found[ended] = row[b_lengths[ended], pairs[ended]]
-    return found
+        result[ended] = row[b_lengths[ended], pairs[ended]]
+    return result
 
 
 not_differentiable("EditDistance")

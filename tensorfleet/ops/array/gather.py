@@ -19,6 +19,7 @@ from tensorfleet.graph.kernel_types import Check
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
 from tensorfleet.graph.scopes import name_scope
+from tensorfleet.kernels import lane_kernels
 from tensorfleet.kernels.arrays import all_within, is_numpy
 from tensorfleet.kernels.parallel_for import in_parts
 from tensorfleet.ops.array.shape import bracketed, dense_gradient, invalid, reshape
@@ -78,11 +79,11 @@ def _taken(params: Array, indices: Array, axis: int) -> Array:
     size = params[:1].nbytes * indices.size
     if axis or size < 2 * _BYTES_PER_THREAD or params.dtype.hasobject:
         return np.asarray(np.take(params, indices, axis=axis), params.dtype)  # one string stays an array
-    found, flat = np.empty((*indices.shape, *params.shape[1:]), params.dtype), indices.reshape(-1)
-    rows = found.reshape((indices.size, *params.shape[1:]))
+    result, flat = np.empty((*indices.shape, *params.shape[1:]), params.dtype), indices.reshape(-1)
+    rows = result.reshape((indices.size, *params.shape[1:]))
     work = lambda a, b: params.take(flat[a:b], axis=0, out=rows[a:b], mode="clip")  # noqa: E731
     in_parts(work, flat.size, -(-_BYTES_PER_THREAD * flat.size // size))
-    return found
+    return result
 
 
 def _gather_in_batches(xp: ArrayModule, params: Array, indices: Array, axis: int, batch: int) -> Array:
@@ -119,6 +120,7 @@ def _gather_v2_shape(op: Operation) -> TensorShape:
     shape=_gather_v2_shape,
     moves="params",
     static=["axis"],
+    joined=lane_kernels.gather,
     examples=[
         case(_X, np.array([3, 0, 3], np.int32), np.int32(0)),
         case(_X, np.array([[2, 0]]), np.int64(-1)),
@@ -310,6 +312,7 @@ def _gather_nd(xp: ArrayModule, params: Array, indices: Array, check: Check) -> 
     shape=lambda op: _gather_nd_shape(op._inputs[0].shape, op._inputs[1].shape),
     moves="params",
     words={"indices": "indices must be at least a vector"},
+    joined=lane_kernels.gather_nd,
     examples=[
         case(_X, np.array([[3, 0], [1, 2]], np.int32)),
         case(_X, np.array([[2], [0]])),

@@ -220,15 +220,15 @@ def pad(
     kind = mode.upper()
     if kind == "CONSTANT":
         if not isinstance(constant_values, Tensor) and np.ndim(constant_values) == 0 and constant_values == 0:
-            made = apply("Pad", tensor, paddings, name=name)
+            result = apply("Pad", tensor, paddings, name=name)
         else:
-            made = apply("PadV2", tensor, paddings, constant_values, name=name)
+            result = apply("PadV2", tensor, paddings, constant_values, name=name)
     elif kind in ("REFLECT", "SYMMETRIC"):
-        made = apply("MirrorPad", tensor, paddings, mode=kind, name=name)
+        result = apply("MirrorPad", tensor, paddings, mode=kind, name=name)
     else:
         raise ValueError(f"Unknown padding mode: {mode}")
-    _keep_known_sizes(made)
-    return made
+    _keep_known_sizes(result)
+    return result
 
 
 def _keep_known_sizes(made: Tensor) -> None:

@@ -47,15 +47,15 @@ def get_static_value(tensor: TensorLike, partial: bool = False) -> Any:
     """
     if not isinstance(tensor, Tensor):
         return None if is_tensor(tensor) else tensor
-    found = constant_value(tensor)
-    if found is not None or not partial:
-        return found
+    result = constant_value(tensor)
+    if result is not None or not partial:
+        return result
     if tensor.op.type != "Pack" or tensor.op._attrs["axis"] != 0:
         return None
-    made = np.empty(len(tensor.op.inputs), object)
+    result = np.empty(len(tensor.op.inputs), object)
     for i, part in enumerate(tensor.op.inputs):
-        made[i] = get_static_value(part, partial)
-    return made
+        result[i] = get_static_value(part, partial)
+    return result
 
 
 @export("convert_to_tensor_or_indexed_slices")
@@ -169,14 +169,16 @@ def timestamp(name: str | None = None) -> Tensor:
 def add_check_numerics_ops() -> Operation:
     """An operation that fails when any floating-point tensor made so far holds a NaN or an infinity."""
     checks: list[Tensor] = []
-    for made in get_default_graph().get_operations():
-        for output in made.outputs:
+    for operation in get_default_graph().get_operations():
+        for output in operation.outputs:
             if output.dtype in (dtypes.float16, dtypes.float32, dtypes.float64):
-                if made._get_control_flow_context() is not None:
+                if operation._get_control_flow_context() is not None:
                     raise ValueError(
                         "`tf.add_check_numerics_ops() is not compatible with TensorFlow control flow operations "
                         "such as `tf.cond()` or `tf.while_loop()`."
                     )
                 with control_dependencies(checks[-1:]):
-                    checks.append(apply("CheckNumerics", output, message=f"{made.name}:{output.value_index}"))
+                    checks.append(
+                        apply("CheckNumerics", output, message=f"{operation.name}:{output.value_index}")
+                    )
     return group(*checks[-1:])

@@ -13,6 +13,7 @@ from tensorfleet.graph.kernel_types import Check
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
 from tensorfleet.kernels.arrays import is_numpy, zeros_of
+from tensorfleet.ops.array.constructors import zeros_like
 from tensorfleet.ops.array.gather import index_columns
 from tensorfleet.ops.array.shape import bracketed, dense_gradient
 from tensorfleet.ops.common import ints, shape_given_by
@@ -153,7 +154,7 @@ _tensor_scatter("ScatterNdNonAliasingAdd", "add", first="input")
 def _update_grad(op: Operation, dy: Tensor) -> tuple[Tensor, None, Tensor]:
     _, indices, updates = op._inputs
     dy = dense_gradient(dy)
-    kept = apply("TensorScatterUpdate", dy, indices, apply("ZerosLike", updates))
+    kept = apply("TensorScatterUpdate", dy, indices, zeros_like(updates))
     return kept, None, apply("GatherNd", dy, indices)
 
 

@@ -115,14 +115,14 @@ def _operate(first: _Sets, second: _Sets, operation: bytes) -> tuple[Array, Arra
     if first.groups != second.groups:
         raise invalid(f"Mismatched shapes {bracketed(first.groups)} vs {bracketed(second.groups)}")
     kinds, count, (a, b) = _keys(first, second)
-    made = _combined(kind, a, b, count * math.prod(first.groups))
-    owners, codes = np.divmod(made, max(count, 1))
+    combined = _combined(kind, a, b, count * math.prod(first.groups))
+    owners, codes = np.divmod(combined, max(count, 1))
     members = kinds[codes] if isinstance(kinds, np.ndarray) else (codes + kinds).astype(first.members.dtype)
     sizes = np.bincount(owners, minlength=math.prod(first.groups))
-    places = np.empty((len(made), len(first.groups) + 1), np.int64)
-    if len(made):
+    places = np.empty((len(combined), len(first.groups) + 1), np.int64)
+    if len(combined):
         places[:, :-1] = np.stack(np.unravel_index(owners, first.groups), 1)
-    places[:, -1] = np.arange(len(made)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    places[:, -1] = np.arange(len(combined)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     return places, members, np.array([*first.groups, sizes.max(initial=0)], np.int64)
 
 

@@ -18,6 +18,7 @@ from tensorfleet.graph.indexed_slices import IndexedSlices
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.graph.scopes import name_scope
+from tensorfleet.kernels import lane_kernels
 from tensorfleet.ops.common import SCALAR, UNKNOWN, ints, shape_given_by, static_value, vector_of
 from tensorfleet.ops.samples import case
 
@@ -53,6 +54,7 @@ _SOME = np.arange(6, dtype=np.float32).reshape(2, 3)
     "input: T -> output: out_type",
     "T: type; out_type: index = int32",
     shape=lambda op: vector_of(op._inputs[0].shape.rank),
+    joined=lane_kernels.shape,
     examples=[case(_SOME), case(np.float64(3.0), out_type="int64"), case(np.zeros((0, 2), np.int32))],
 )
 def _shape(xp: ArrayModule, x: Array, *, out_type: DType) -> Array:
@@ -102,6 +104,7 @@ def shape_n(input: TensorLike, out_type: DTypeLike = dtypes.int32, name: str | N
     "input: T -> output: out_type",
     "T: type; out_type: index = int32",
     shape=lambda op: SCALAR,
+    joined=lane_kernels.size,
     examples=[case(_SOME), case(np.float64(3.0), out_type="int64")],
 )
 def _size(xp: ArrayModule, x: Array, *, out_type: DType) -> Array:
@@ -213,6 +216,7 @@ def _reshape_shape(op: Operation) -> TensorShape:
     shape=_reshape_shape,
     moves="tensor",
     static=["shape"],
+    joined=lane_kernels.reshape,
     examples=[
         case(_SOME, np.array([3, 2], np.int32)),
         case(_SOME, np.array([-1], np.int64)),
@@ -366,6 +370,7 @@ def _insert_axis(axis: int, rank: int, error: Any) -> int:
     shape=_expand_shape,
     moves="input",
     static=["dim"],
+    joined=lane_kernels.expand_dims,
     examples=[case(_SOME, np.int32(0)), case(_SOME, np.int64(-1)), case(np.array(b"s", object), np.int32(0))],
 )
 def _expand_dims(xp: ArrayModule, x: Array, dim: Array) -> Array:

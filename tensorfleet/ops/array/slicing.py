@@ -14,6 +14,7 @@ from tensorfleet.graph.apply import apply, apply_any
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
+from tensorfleet.kernels import lane_kernels
 from tensorfleet.kernels.arrays import is_numpy
 from tensorfleet.ops.array.constructors import ones_like
 from tensorfleet.ops.array.shape import bracketed, dense_gradient, invalid, known_rank
@@ -164,15 +165,15 @@ def _entries(count: int, rank: int, masks: Masks, error: Any) -> list[int | None
     used = sum(1 for i in range(count) if not (masks.ellipsis | masks.new_axis) >> i & 1)
     if used > rank:
         raise error(f"Index out of range using input dim {rank}; input has only {rank} dims")
-    found: list[int | None] = []
+    entries: list[int | None] = []
     seen = False
     for i in range(count):
         if masks.ellipsis >> i & 1:
             seen = True
-            found += [None] * (rank - used)
+            entries += [None] * (rank - used)
         else:
-            found.append(i)
-    return found if seen else found + [None] * (rank - used)
+            entries.append(i)
+    return entries if seen else entries + [None] * (rank - used)
 
 
 def make_plan(
@@ -295,6 +296,7 @@ def _plan(op: Operation, dims: Sequence[int], begin: Array, end: Array, strides:
     shape=_strided_shape,
     moves="input",
     static=["begin", "end", "strides"],
+    joined=lane_kernels.strided_slice,
     examples=[
         case(_X, _i32(0, 1), _i32(0, 3), _i32(1, 1), begin_mask=1, end_mask=1),
         case(_X, _i32(1, 0, 3), _i32(2, 0, 0), _i32(1, 1, -2), shrink_axis_mask=1, ellipsis_mask=2),

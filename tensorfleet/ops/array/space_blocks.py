@@ -225,9 +225,9 @@ def space_to_batch(
     block_shape: TensorLike = None,
 ) -> Tensor:
     """Moves blocks of height and width into the batch."""
-    made = space_to_batch_nd(input, _block(block_size, block_shape), paddings, name=name)
-    made.set_shape(made.shape.with_rank(4) if block_shape is None else made.shape)
-    return made
+    result = space_to_batch_nd(input, _block(block_size, block_shape), paddings, name=name)
+    result.set_shape(result.shape.with_rank(4) if block_shape is None else result.shape)
+    return result
 
 
 @export("batch_to_space")
@@ -239,9 +239,9 @@ def batch_to_space(
     block_shape: TensorLike = None,
 ) -> Tensor:
     """Moves blocks from the batch back into height and width."""
-    made = batch_to_space_nd(input, _block(block_size, block_shape), crops, name=name)
-    made.set_shape(made.shape.with_rank(4) if block_shape is None else made.shape)
-    return made
+    result = batch_to_space_nd(input, _block(block_size, block_shape), crops, name=name)
+    result.set_shape(result.shape.with_rank(4) if block_shape is None else result.shape)
+    return result
 
 
 def _block(size: TensorLike, shape: TensorLike) -> TensorLike:

@@ -15,6 +15,7 @@ from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.graph.scopes import name_scope
+from tensorfleet.kernels import lane_kernels
 from tensorfleet.ops.array.concat import axis_of
 from tensorfleet.ops.array.shape import bracketed, dense_gradient, invalid
 from tensorfleet.ops.common import UNKNOWN
@@ -54,6 +55,7 @@ def _unequal(i: int, a: TensorShape, b: TensorShape) -> str:
     "values: N * T -> output: T",
     "N: int; T: type; axis: int = 0",
     shape=_pack_shape,
+    joined=lane_kernels.pack,
     examples=[
         case([_A, _A]),
         case([_A, _A, _A], axis=-1),

@@ -80,14 +80,14 @@ def _tile(xp: ArrayModule, x: Array, multiples: Array) -> Array:
 
 def _tiled(x: Array, times: tuple[int, ...]) -> Array:
     """What numpy's `tile` makes dimension by dimension, in one pass and in parts."""
-    made = np.empty([n * d for n, d in zip(times, x.shape, strict=True)], x.dtype)
-    split = made.reshape([n for pair in zip(times, x.shape, strict=True) for n in pair])
+    result = np.empty([n * d for n, d in zip(times, x.shape, strict=True)], x.dtype)
+    split = result.reshape([n for pair in zip(times, x.shape, strict=True) for n in pair])
     source = x.reshape([n for d in x.shape for n in (1, d)])
     axis = 2 * x.shape.index(max(x.shape)) + 1
     target, source, count = np.moveaxis(split, axis, 0), np.moveaxis(source, axis, 0), max(x.shape)
     work = lambda a, b: np.copyto(target[a:b], source[a:b])  # noqa: E731
-    in_parts(work, count, -(-_BYTES_PER_THREAD * count // made.nbytes))
-    return made
+    in_parts(work, count, -(-_BYTES_PER_THREAD * count // result.nbytes))
+    return result
 
 
 @gradient("Tile")
@@ -122,14 +122,14 @@ def _reverse_v2_shape(op: Operation) -> TensorShape:
 
 
 def _axes(axes: tuple[int, ...], rank: int, error: Any) -> list[int]:
-    found: list[int] = []
+    result: list[int] = []
     for axis in axes:
         if not -rank <= axis < rank:
             raise error(f"'axis'[{axes.index(axis)}] = {axis} is out of valid range [0, {rank - 1}")
-        if axis % rank in found:
+        if axis % rank in result:
             raise error(f"axis {axis % rank} specified more than once.")
-        found.append(axis % rank)
-    return found
+        result.append(axis % rank)
+    return result
 
 
 @op(

@@ -18,6 +18,7 @@ from tensorfleet.graph.kernel_types import HostContext
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.kernels.arrays import zeros_of
+from tensorfleet.kernels.lanes import Lanes, Order, numbered
 from tensorfleet.kernels.packed_strings import Strings, together
 from tensorfleet.kernels.sparse import union_of
 from tensorfleet.kernels.string_index import first_of_each
@@ -93,8 +94,8 @@ def _first_seen_strings(x: Strings) -> tuple[Array | Strings, Array, Array] | No
 def _first_seen(x: Array | Strings, axis: int) -> tuple[Array | Strings, Array, Array | None]:
     """The distinct values in the order they first occur, each value's number, and, if it fell off, how often it occurs."""
     many = together(x, _MIN_INDEXED_STRINGS) if x.ndim == 1 and x.dtype == object else None
-    if many is not None and (found := _first_seen_strings(many)) is not None:
-        return found
+    if many is not None and (result := _first_seen_strings(many)) is not None:
+        return result
     x = np.asarray(x)
     if x.ndim == 1 and x.dtype.kind in "iu" and x.size:
         low, high = int(x.min()), int(x.max())
@@ -163,33 +164,36 @@ _NUMBERS = np.array([3, 1, 3, 2, 1], np.int32)
 _WORDS = np.array([b"b", b"a", b"b"], object)
 
 
-def _several(ops: list[Operation], given: list[list[Array]]) -> list[tuple[Array, Array]] | None:
+def _several(ops: list[Operation], given: Sequence[Lanes]) -> tuple[Lanes, Lanes] | None:
     """The same for several vectors of numbers that lie close together: each one's numbers are put behind the last one's."""
-    vectors = [x for (x,) in given]
-    kind = vectors[0].dtype
-    if kind not in _JOINED or any(x.ndim != 1 or x.dtype != kind or not x.size for x in vectors):
+    (vectors,) = given
+    kinds = {op._attrs["out_idx"].np_dtype for op in ops}
+    if vectors.scalars or vectors.data.ndim != 1 or len(kinds) > 1 or not vectors.sizes.all():
         return None
-    sizes = [x.size for x in vectors]
-    x = np.concatenate(vectors, dtype=np.int64)
+    (index_kind,) = kinds
+    if vectors.order is not Order.ANY:
+        return vectors, numbered(vectors.starts, index_kind)
+    kind = vectors.data.dtype
+    if kind not in _JOINED:
+        return None
+    x = vectors.data.astype(np.int64)
     low = int(x.min())
     span = int(x.max()) - low + 1
-    places = span * len(vectors)
+    places = span * vectors.count
     if places >= max(_TABLE_PLACES_PER_VALUE * x.size, _CACHED_TABLE_PLACES):
         return None
-    starts = np.cumsum([0, *sizes])
-    added = np.arange(len(vectors)) * span - low
-    x += np.repeat(added, sizes)
+    added = np.arange(vectors.count) * span - low
+    x += vectors.for_each_row(added)
     y, index = _first_seen_dense(x, 0, places)
     # Each vector begins with a number that has not been there before.
-    firsts = index.take(starts[:-1])
+    firsts = index.take(vectors.firsts)
     numbers = [*firsts.tolist(), len(y)]
     y -= np.repeat(added, np.diff(numbers))
-    index -= np.repeat(firsts, sizes)
-    y = y.astype(kind, copy=False)
-    return [
-        (y[a:b], index[c:d].astype(op._attrs["out_idx"].np_dtype, copy=False))
-        for op, a, b, c, d in zip(ops, numbers, numbers[1:], starts, starts[1:], strict=False)
-    ]
+    index -= vectors.for_each_row(firsts)
+    return (
+        Lanes(y.astype(kind, copy=False), numbers, Order.DISTINCT),
+        vectors.like(index.astype(index_kind, copy=False)),
+    )
 
 
 _JOINED = {np.dtype(np.int32), np.dtype(np.int64)}

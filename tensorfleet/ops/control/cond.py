@@ -141,11 +141,11 @@ def with_summaries(fn: Branch) -> Any:
     graph, key = get_default_graph(), GraphKeys._SUMMARY_COLLECTION
     before = len(graph.get_collection(key))
     result = fn()
-    made = graph.get_collection(key)[before:]
-    if not made:
+    summaries = graph.get_collection(key)[before:]
+    if not summaries:
         return result
     del graph.get_collection_ref(key)[before:]
-    with control_dependencies(made):
+    with control_dependencies(summaries):
         return no_op() if result is None else nest.map_structure(_after, result, expand_composites=True)
 
 
@@ -173,9 +173,9 @@ def _inside(context: CondContext, value: TensorLike) -> Tensor:
 
 
 def _merged(true: tuple[Any, list[Tensor]], false: tuple[Any, list[Tensor]]) -> Any:
-    (made, when_true), (other, when_false) = true, false
+    (first, when_true), (other, when_false) = true, false
     try:
-        _same_structure(made, other)
+        _same_structure(first, other)
     except TypeError as e:
         raise TypeError(f"Incompatible return types of true_fn and false_fn: {e}") from None
     except ValueError as e:
@@ -183,7 +183,7 @@ def _merged(true: tuple[Any, list[Tensor]], false: tuple[Any, list[Tensor]]) -> 
     if not when_true:
         raise ValueError("true_fn and false_fn must return at least one result.")
     merged: list[Any] = []
-    if _has_slices(made):
+    if _has_slices(first):
         when_false, when_true = _same_indices(when_false, when_true)
     for f, t in zip(when_false, when_true, strict=True):
         if f.dtype.base_dtype != t.dtype.base_dtype:
@@ -191,17 +191,17 @@ def _merged(true: tuple[Any, list[Tensor]], false: tuple[Any, list[Tensor]]) -> 
                 f"Outputs of true_fn and false_fn must have the same type: {t.dtype.name}, {f.dtype.name}"
             )
         merged.append(merge([f, t])[0])
-    if made is None:
+    if first is None:
         return None
-    if isinstance(made, Operation) or not (
-        nest.is_nested(made) or isinstance(made, (CompositeTensor, TensorArray))
+    if isinstance(first, Operation) or not (
+        nest.is_nested(first) or isinstance(first, (CompositeTensor, TensorArray))
     ):
         return merged[0]
-    packed = nest.pack_sequence_as(nest.map_structure(flow_of, made), merged, expand_composites=True)
-    if not any(isinstance(v, TensorArray) for v in nest.flatten(made)):
+    packed = nest.pack_sequence_as(nest.map_structure(flow_of, first), merged, expand_composites=True)
+    if not any(isinstance(v, TensorArray) for v in nest.flatten(first)):
         return packed
     return nest.map_structure(
-        lambda old, new: with_flow(old, new) if isinstance(old, TensorArray) else new, made, packed
+        lambda old, new: with_flow(old, new) if isinstance(old, TensorArray) else new, first, packed
     )
 
 

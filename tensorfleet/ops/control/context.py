@@ -387,12 +387,12 @@ class WhileContext(ControlFlowContext):
 
     def add_merge(self, entered: Tensor, name: str = "Merge") -> Tensor:
         """The Merge of a loop variable, whose second input comes later (`close`)."""
-        made = apply_list("Merge", [entered, entered], name=name)[0]
-        made._shape = entered.shape
-        self.merges.append(made)
+        result = apply_list("Merge", [entered, entered], name=name)[0]
+        result._shape = entered.shape
+        self.merges.append(result)
         if self._pivot_for_pred is None:
-            self._pivot_for_pred = made
-        return made
+            self._pivot_for_pred = result
+        return result
 
     def gradient(
         self, grads: dict[int, Tensor], active: list[int], walk: Callable[..., list[Any]]
@@ -404,10 +404,10 @@ class WhileContext(ControlFlowContext):
 
     def close(self, merged: Tensor, value: Tensor) -> Tensor:
         """Sends the new value of a loop variable to the next iteration."""
-        made = apply("NextIteration", value)
-        merged._op._update_input(1, made)
-        self.nexts.append(made)
-        return made
+        result = apply("NextIteration", value)
+        merged._op._update_input(1, result)
+        self.nexts.append(result)
+        return result
 
 
 def _adopt(tensor: Tensor, context: ControlFlowContext) -> None:

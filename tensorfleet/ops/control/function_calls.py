@@ -150,7 +150,7 @@ def _inlined(
     results = [t.name for t in body.outputs]
     if effects is None:
         effects = [op for op in own_ops(body) if op.spec.stateful and op._control_flow_context is None]
-    _, scope, found = import_meta_graph_def(
+    _, scope, elements = import_meta_graph_def(
         meta,
         graph=graph,
         import_scope=graph.unique_name(name, mark_as_used=False).rpartition("/")[2],
@@ -158,10 +158,10 @@ def _inlined(
         return_elements=[*results, *(op.name for op in effects)],
     )
     count, scope = len(results), f"{scope}/"
-    with graph.control_dependencies(found[count:]):
+    with graph.control_dependencies(elements[count:]):
         if not count:
             return apply_op("NoOp", name=scope)
-        call = apply_op("IdentityN", [*found[:count], *(given if gradient else ())], name=scope)
+        call = apply_op("IdentityN", [*elements[:count], *(given if gradient else ())], name=scope)
     if gradient is not None:
         call._gradient_function = lambda op, *grads: (
             [None] * count + flat_results(gradient(as_called(op, count), *grads[:count]))

@@ -88,7 +88,7 @@ def map_fn(
     with name_scope(name, "map", nest.flatten(elems)):
         tensors = _elements(elems)
         count, known = _count(tensors)
-        made = elems if dtype is None else dtype
+        expected = elems if dtype is None else dtype
         kinds = nest.flatten(dtype) if dtype is not None else [t.dtype.base_dtype for t in tensors]
         inputs = _spread(tensors, count)
         start = constant(0)
@@ -96,7 +96,7 @@ def map_fn(
 
         def compute(i: Tensor, arrays: list[TensorArray]) -> tuple[Tensor, list[TensorArray]]:
             result = fn(nest.pack_sequence_as(elems, [a.read(i) for a in inputs]))
-            nest.assert_same_structure(made, result)
+            nest.assert_same_structure(expected, result)
             written = [a.write(i, v) for a, v in zip(arrays, nest.flatten(result), strict=True)]
             return i + 1, written
 
@@ -109,7 +109,7 @@ def map_fn(
             swap_memory=swap_memory,
             maximum_iterations=count,
         )
-        return nest.pack_sequence_as(made, _stacked(arrays, known))
+        return nest.pack_sequence_as(expected, _stacked(arrays, known))
 
 
 @export("scan")

@@ -86,11 +86,11 @@ def _switch_grad(
     ):
         return [_merged_rows(op, grads), None]
     dtype = known.dtype.base_dtype
-    made = [_dense(g) if g is not None else _zeros(op, i, dtype) for i, g in enumerate(grads)]
+    dense = [_dense(g) if g is not None else _zeros(op, i, dtype) for i, g in enumerate(grads)]
     if op._get_control_flow_context() is None:
         # Without a cond around it the gradients are there whichever branch is taken.
-        made = [switch(g, op._inputs[1])[i] for i, g in enumerate(made)]
-    merged = apply_list("Merge", made, name="cond_grad")[0]
+        dense = [switch(g, op._inputs[1])[i] for i, g in enumerate(dense)]
+    merged = apply_list("Merge", dense, name="cond_grad")[0]
     if op._inputs[0].dtype.name != "resource":
         merged._shape = (
             merged.shape.merge_with(op._inputs[0].shape) if merged.shape.rank else op._inputs[0].shape
@@ -339,9 +339,9 @@ class LoopGradient:
 def _trigger(context: WhileContext, name: str) -> Operation:
     """An operation in a loop to wait for, which itself waits for nothing yet."""
     with control_dependencies(None), inside_of(get_default_graph(), context):
-        made = apply_op("ControlTrigger", name=name)
-    made._control_inputs = []
-    return made
+        result = apply_op("ControlTrigger", name=name)
+    result._control_inputs = []
+    return result
 
 
 class inside_of:

@@ -105,9 +105,9 @@ def _inplace(name: str, act: Callable[[Array, Array, Array], None]) -> None:
     def kernel(xp: ArrayModule, x: Array, i: Array, v: Array) -> Array:
         _check_rows(x.shape, i.shape, v.shape)
         if xp is np:
-            made = np.array(x)
-            act(made, np.asarray(i), v)
-            return made
+            result = np.array(x)
+            act(result, np.asarray(i), v)
+            return result
         array: Any = xp.asarray(x)  # of JAX, which has `at`
         at = array.at[i]
         changed: Array = {"InplaceAdd": at.add, "InplaceSub": at.subtract, "InplaceUpdate": at.set}[name](v)

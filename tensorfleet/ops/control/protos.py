@@ -25,11 +25,11 @@ def cond_to_proto(context: CondContext, export_scope: str | None = None) -> Cond
 
     if not _exported(context, export_scope):
         return None
-    made = CondContextDef(context_name=strip_scope(context.name, export_scope), branch=context.branch)
-    made.pred_name = strip_scope(context.pred.name, export_scope)
-    made.pivot_name = strip_scope(context.pivot.name, export_scope)
-    _write(made, context, export_scope)
-    return made
+    result = CondContextDef(context_name=strip_scope(context.name, export_scope), branch=context.branch)
+    result.pred_name = strip_scope(context.pred.name, export_scope)
+    result.pivot_name = strip_scope(context.pivot.name, export_scope)
+    _write(result, context, export_scope)
+    return result
 
 
 def while_to_proto(context: WhileContext, export_scope: str | None = None) -> WhileContextDef | None:
@@ -38,7 +38,7 @@ def while_to_proto(context: WhileContext, export_scope: str | None = None) -> Wh
 
     if not _exported(context, export_scope):
         return None
-    made = WhileContextDef(
+    result = WhileContextDef(
         context_name=strip_scope(context.name, export_scope),
         parallel_iterations=context.parallel_iterations,
         back_prop=context.back_prop,
@@ -50,9 +50,9 @@ def while_to_proto(context: WhileContext, export_scope: str | None = None) -> Wh
         loop_enter_names=[strip_scope(t.name, export_scope) for t in context.enters],
     )
     if context.maximum_iterations is not None:
-        made.maximum_iterations_name = strip_scope(context.maximum_iterations.name, export_scope)
-    _write(made, context, export_scope)
-    return made
+        result.maximum_iterations_name = strip_scope(context.maximum_iterations.name, export_scope)
+    _write(result, context, export_scope)
+    return result
 
 
 def _exported(context: ControlFlowContext, export_scope: str | None) -> bool:

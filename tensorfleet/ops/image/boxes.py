@@ -41,9 +41,9 @@ class _Boxes:
 
     def of(self, start: int, stop: int) -> _Boxes:
         """Those of some of the groups."""
-        found = copy(self)
-        found.starts = self.starts[start:stop]
-        return found
+        result = copy(self)
+        result.starts = self.starts[start:stop]
+        return result
 
     def overlaps(self, some: Array, others: Array) -> Array:
         """Intersection over union of each of some boxes with each of others; zero for boxes without area."""
@@ -115,11 +115,11 @@ def _best_first(scores: Array, count: int) -> Array:
     places = np.arange(scores.shape[-1])
     if 4 * count <= scores.shape[-1]:
         enough = falling <= np.partition(falling, count - 1, -1)[:, count - 1 : count]
-        found = np.flatnonzero(enough)
-        if len(found) == count * len(scores):  # or some are equal
-            found = found.reshape(-1, count)
-            places = found - np.arange(len(scores))[:, None] * scores.shape[-1]
-            falling = falling.ravel()[found]
+        candidates = np.flatnonzero(enough)
+        if len(candidates) == count * len(scores):  # or some are equal
+            candidates = candidates.reshape(-1, count)
+            places = candidates - np.arange(len(scores))[:, None] * scores.shape[-1]
+            falling = falling.ravel()[candidates]
     both = falling.astype(np.int64) << 32 | places
     return np.sort(both, -1) & 0xFFFFFFFF
 
@@ -409,15 +409,15 @@ def _combined_nms(
     in_parts(some, len(by_class), _BOXES_PER_THREAD // max(scores.shape[1], 1) + 1)
     group = np.repeat(np.arange(len(kept)), list(map(len, kept)))
     box = np.fromiter(chain.from_iterable(kept), np.int64, len(group))
-    found, image = by_class[group, box], group // max(classes, 1)
-    best = np.lexsort((-found, image))  # those of an image together, best first
+    scores_of, image = by_class[group, box], group // max(classes, 1)
+    best = np.lexsort((-scores_of, image))  # those of an image together, best first
     starts = np.searchsorted(image, np.arange(batch + 1))  # they were together before, too
     rank = np.arange(len(best)) - starts[image]
     best, image, rank = best[rank < size], image[rank < size], rank[rank < size]
     group, box = group[best], box[best]
     chosen = each[group // max(times, 1), box]
     out_boxes[image, rank] = np.clip(chosen, 0, 1) if clip_boxes else chosen
-    out_scores[image, rank], out_classes[image, rank] = found[best], group - image * classes
+    out_scores[image, rank], out_classes[image, rank] = scores_of[best], group - image * classes
     valid = np.minimum(np.diff(starts), size).astype(np.int32)
     return out_boxes, out_scores, out_classes, valid
 

@@ -205,8 +205,8 @@ def _spread(dy: Array, which: Array, down: _Shares, across: _Shares, out: Array)
         places = (lines * out.shape[2])[:, :, None, :, None] + across.pixels[:, None, :, None, :]
         weights = down.weights[:, :, None, :, None] * across.weights[:, None, :, None, :]
         return _added(dy.reshape(-1, depth), places, weights, out.size // depth)
-    for first, made in _uncropped(dy, down, across):
-        for i, part in enumerate(made, first):
+    for first, parts in _uncropped(dy, down, across):
+        for i, part in enumerate(parts, first):
             y, x = down.first[i], across.first[i]
             there = out[which[i], y : y + down.span, x : x + across.span]
             there += part[: there.shape[0], : there.shape[1]]
@@ -219,18 +219,18 @@ def _uncropped(dy: Array, down: _Shares, across: _Shares) -> list[tuple[int, Arr
     Whole columns, then whole rows: to add a few numbers takes as long as to add many.
     """
     _, rows, columns, depth = dy.shape
-    found = {}
+    by_start = {}
 
     def some(start: int, stop: int) -> None:
         which, count = slice(start, stop), stop - start
         turned = _turned(dy[which]).reshape(count * columns, rows * depth)
-        made = _added(turned, across.within(which), across.weights[which], count * across.span)
-        turned = _turned(made.reshape(count, across.span, rows, depth)).reshape(count * rows, -1)
-        made = _added(turned, down.within(which), down.weights[which], count * down.span)
-        found[start] = made.reshape(count, down.span, across.span, depth)
+        summed = _added(turned, across.within(which), across.weights[which], count * across.span)
+        turned = _turned(summed.reshape(count, across.span, rows, depth)).reshape(count * rows, -1)
+        summed = _added(turned, down.within(which), down.weights[which], count * down.span)
+        by_start[start] = summed.reshape(count, down.span, across.span, depth)
 
     in_parts(some, len(dy), _NUMBERS_PER_THREAD // dy[0].size + 1)
-    return sorted(found.items())
+    return sorted(by_start.items())
 
 
 @op(

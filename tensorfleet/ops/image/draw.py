@@ -215,9 +215,9 @@ def _sample(ctx: HostContext, image_size: Array, boxes: Array, least: float) -> 
     crop = (0, 0, height, width)
     for _ in range(attempts):
         ratio = words.unit() * (high - low) + low
-        found = _random_crop(words, (height, width), tuple(attrs["area_range"]), ratio)
-        if found is not None and _covers(found, frames, least):  # type: ignore[arg-type]
-            crop = found
+        candidate = _random_crop(words, (height, width), tuple(attrs["area_range"]), ratio)
+        if candidate is not None and _covers(candidate, frames, least):  # type: ignore[arg-type]
+            crop = candidate
             break
     y, x, tall, wide = crop
     box = np.array([y / height, x / width, (y + tall) / height, (x + wide) / width], np.float32)

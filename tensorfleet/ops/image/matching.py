@@ -80,7 +80,7 @@ def _connected(ctx: HostContext, images: Array) -> Array:
     """One more than the place of the first pixel of the part of an image that a pixel belongs to."""
     from scipy import ndimage
 
-    found = np.zeros(images.shape, np.int64)
+    result = np.zeros(images.shape, np.int64)
     size = int(np.prod(images.shape[1:]))
     places = np.arange(1, size + 1).reshape(images.shape[1:])
     for i, image in enumerate(images):
@@ -91,8 +91,8 @@ def _connected(ctx: HostContext, images: Array) -> Array:
             first = np.zeros(count + 1, np.int64)
             if count:
                 first[1:] = ndimage.minimum(places, parts, np.arange(1, count + 1)) + i * size
-            found[i] += first[parts]
-    return found
+            result[i] += first[parts]
+    return result
 
 
 not_differentiable("ImageConnectedComponents")

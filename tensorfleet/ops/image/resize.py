@@ -112,8 +112,8 @@ def _times(xp: ArrayModule, weights: Array, x: Array, axis: int) -> Array:
             total = total + _taken(xp, x, index[:, k], 1) * _along(parts[:, k], 1)
         return total
     batch, height, width, channels = x.shape
-    made = xp.matmul(weights, x.reshape(batch, height, width * channels))
-    return made.reshape(batch, len(weights), width, channels)
+    product = xp.matmul(weights, x.reshape(batch, height, width * channels))
+    return product.reshape(batch, len(weights), width, channels)
 
 
 _MOST_BLOCKS, _LEAST_ACROSS = 8, 16
@@ -122,13 +122,13 @@ _MOST_BLOCKS, _LEAST_ACROSS = 8, 16
 def _blocks(weights: Array) -> list[tuple[int, int, Array]]:
     """Some rows of a matrix after the other: where the columns that are not zero begin and end, and what is there."""
     count = min(_MOST_BLOCKS, weights.shape[1] // _LEAST_ACROSS)
-    made = []
+    blocks = []
     for rows in np.array_split(weights, max(count, 1)):
         used = np.flatnonzero(rows.any(0)) if rows.any() else np.zeros(1, np.int64)
         start, end = int(used[0]), int(used[-1]) + 1
-        made.append((start, end, rows[:, start:end]))
-    spread = 2 * sum(part.size for *_, part in made) > weights.size
-    return [(0, weights.shape[1], weights)] if spread else made
+        blocks.append((start, end, rows[:, start:end]))
+    spread = 2 * sum(part.size for *_, part in blocks) > weights.size
+    return [(0, weights.shape[1], weights)] if spread else blocks
 
 
 def _dense(n_in: int, taps: list[tuple[Array, Array]]) -> Array:

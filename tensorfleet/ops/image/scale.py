@@ -82,11 +82,11 @@ def _weights(n_in: int, n_out: int, scale: Array, move: Array, kernel: bytes, an
     first = np.maximum(np.ceil(places - reach * width - 0.5), 0)[:, None]
     last = np.minimum(np.floor(places + reach * width - 0.5), n_in - 1)[:, None]
     old = np.arange(n_in, dtype=np.float32)
-    made = weight(np.abs(old + np.float32(0.5) - places[:, None]).astype(np.float64) / width)
-    made = np.where((old >= first) & (old <= last), made, 0)
-    made[(places < 0) | (places > n_in)] = 0  # nothing of the image is there
-    total = made.sum(1, keepdims=True)
-    return np.where(np.abs(total) > 1e-35, made / np.where(total == 0, 1, total), 0).astype(np.float32)
+    weights = weight(np.abs(old + np.float32(0.5) - places[:, None]).astype(np.float64) / width)
+    weights = np.where((old >= first) & (old <= last), weights, 0)
+    weights[(places < 0) | (places > n_in)] = 0  # nothing of the image is there
+    total = weights.sum(1, keepdims=True)
+    return np.where(np.abs(total) > 1e-35, weights / np.where(total == 0, 1, total), 0).astype(np.float32)
 
 
 def _both(
@@ -155,8 +155,8 @@ def _scale_and_translate_gradient(op: Operation, dy: Tensor) -> tuple[Tensor, No
     image, _, scale, move = op.inputs
     how = {k: op.get_attr(k) for k in ("kernel_type", "antialias")}
     as_float = apply("Cast", image, DstT=dy.dtype.base_dtype)
-    made = apply("ScaleAndTranslateGrad", dy, as_float, scale, move, **how)
-    return apply("Cast", made, DstT=image.dtype.base_dtype), None, None, None
+    derivative = apply("ScaleAndTranslateGrad", dy, as_float, scale, move, **how)
+    return apply("Cast", derivative, DstT=image.dtype.base_dtype), None, None, None
 
 
 not_differentiable("ScaleAndTranslateGrad")

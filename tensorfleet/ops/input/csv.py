@@ -188,10 +188,10 @@ def _csv_column(i: int, column: list[bytes], dtype: DType, default: Array, na: b
         column = list(column)
         for r in absent:
             column[r] = b"0"
-    made = objects(column) if dtype.name == "string" else _numbers(i, column, dtype)
+    result = objects(column) if dtype.name == "string" else _numbers(i, column, dtype)
     if absent:
-        made[absent] = default.ravel()[0]
-    return made
+        result[absent] = default.ravel()[0]
+    return result
 
 
 _HEX = re.compile(rb"\s*([+-]?)0[xX][0-9a-fA-F]+\s*")

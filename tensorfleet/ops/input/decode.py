@@ -86,12 +86,12 @@ def raw_values(text: Strings | Array, out_type: DType, little_endian: bool) -> A
         )
     if not length:
         return np.zeros((*shape, 0), out_type.np_dtype)
-    made = buffer.rows(length).reshape(*shape, length)
+    rows = buffer.rows(length).reshape(*shape, length)
     if size > 1:
-        made = np.ascontiguousarray(made).view(out_type.np_dtype)
+        rows = np.ascontiguousarray(rows).view(out_type.np_dtype)
     elif out_type.np_dtype != np.uint8:
-        made = made.view(out_type.np_dtype)
-    return made if little_endian or size == 1 else _swapped(made)
+        rows = rows.view(out_type.np_dtype)
+    return rows if little_endian or size == 1 else _swapped(rows)
 
 
 def _swapped(values: Array) -> Array:

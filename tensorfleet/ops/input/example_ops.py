@@ -173,10 +173,10 @@ class ExampleBatch:
         widths = {part.shape[1] for _, part in parts}
         if len(widths) != 1 or sum(len(positions) for positions, _ in parts) != self.size:
             return None
-        made = np.empty((self.size, *widths), dtype.np_dtype)
+        values = np.empty((self.size, *widths), dtype.np_dtype)
         for positions, part in parts:
-            made[positions] = part
-        return made.reshape(-1)
+            values[positions] = part
+        return values.reshape(-1)
 
     def _uneven(self, key: bytes, kind: int) -> tuple[list[tuple[Any, Array, Array]], list[tuple[Any, int]]]:
         """A feature in the records outside all groups: where it is, its values, how many each has; and where it is not."""

@@ -249,10 +249,10 @@ def parse_single_example(
 
 
 def _scalar(serialized: TensorLike) -> Tensor:
-    made = to_tensor(serialized, name="serialized")
-    if made.shape.rank not in (None, 0):
+    result = to_tensor(serialized, name="serialized")
+    if result.shape.rank not in (None, 0):
         raise ValueError("Input serialized must be a scalar")
-    return made
+    return result
 
 
 def _parse_named(serialized: TensorLike, wanted: _Wanted, names: TensorLike, name: str | None) -> Parsed:
@@ -310,10 +310,10 @@ def parse_single_sequence_example(
     """Takes one serialized `tf.train.SequenceExample` apart: its context, and its lists of features."""
     context, lists, optional = _sequence_wanted(context_features, sequence_features)
     with name_scope(name, "ParseSingleSequenceExample", [serialized]):
-        made = _scalar(serialized)
+        record = _scalar(serialized)
         outputs = apply_any(
             "ParseSingleSequenceExample",
-            made,
+            record,
             constant(optional, dtypes.string, name="feature_list_dense_missing_assumed_empty"),
             list(context.sparse),
             list(context.dense),
@@ -338,10 +338,10 @@ def parse_sequence_example(
     """Takes a batch of `tf.train.SequenceExample` messages apart: contexts, lists, and the lists' lengths."""
     context, lists, optional = _sequence_wanted(context_features, sequence_features)
     with name_scope(name, "ParseSequenceExample", [serialized]):
-        made = to_tensor(serialized, dtypes.string, name="serialized")
+        records = to_tensor(serialized, dtypes.string, name="serialized")
         outputs = apply_any(
             "ParseSequenceExample",
-            made,
+            records,
             constant([], dtypes.string) if example_names is None else example_names,
             context.defaults(),
             feature_list_dense_missing_assumed_empty=optional,

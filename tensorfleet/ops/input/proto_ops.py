@@ -77,8 +77,8 @@ def _parsed(
         if message_format == b"text":
             from google.protobuf import message_factory, text_format
 
-            made = message_factory.GetMessageClass(message)()
-            data = text_format.Parse(data.decode(), made).SerializeToString()
+            parsed = message_factory.GetMessageClass(message)()
+            data = text_format.Parse(data.decode(), parsed).SerializeToString()
         return proto_fields.parsed(data, fields)
     except Exception as e:
         is_text = message_format == b"text"
@@ -89,10 +89,10 @@ def _parsed(
 def _stacked(rows: list[list[Any]], field: FieldDescriptor, dtype: dtypes.DType, batch: Dims) -> Array:
     """The values of all messages, filled up to the longest, and to one at least."""
     longest = max((len(row) for row in rows), default=1) or 1
-    made = np.full((len(rows), longest), proto_fields.default_of(field), dtype.np_dtype)
+    table = np.full((len(rows), longest), proto_fields.default_of(field), dtype.np_dtype)
     for i, row in enumerate(rows):
-        made[i, : len(row)] = row
-    return made.reshape(*batch, longest)
+        table[i, : len(row)] = row
+    return table.reshape(*batch, longest)
 
 
 def _encoded_shape(op: Operation) -> TensorShape:
@@ -125,10 +125,10 @@ def _encode_proto(ctx: HostContext, sizes: Array, values: list[Array]) -> Array:
     order = sorted(range(len(fields)), key=lambda i: fields[i].number)
     flat_sizes = sizes.reshape(-1, len(names))
     flat = [value.reshape(len(flat_sizes), value.shape[-1]) for value in values]
-    made = np.empty(len(flat_sizes), object)
+    messages = np.empty(len(flat_sizes), object)
     for row in range(len(flat_sizes)):
-        made[row] = b"".join(_field(fields[i], flat[i][row], int(flat_sizes[row, i])) for i in order)
-    return made.reshape(batch)
+        messages[row] = b"".join(_field(fields[i], flat[i][row], int(flat_sizes[row, i])) for i in order)
+    return messages.reshape(batch)
 
 
 def _field(field: FieldDescriptor, values: Array, count: int) -> bytes:
@@ -158,7 +158,7 @@ def decode_proto(
         raise TypeError(
             f"Expected list for 'field_names' argument to 'decode_proto_v2' Op, not {field_names!r}."
         )
-    made = apply_op(
+    op = apply_op(
         "DecodeProtoV2",
         bytes,
         message_type=message_type,
@@ -169,7 +169,7 @@ def decode_proto(
         sanitize=sanitize,
         name=name,
     )
-    return made.outputs[0], list(made.outputs[1:])
+    return op.outputs[0], list(op.outputs[1:])
 
 
 @export("io.encode_proto")

@@ -139,7 +139,7 @@ class _SequenceBatch:
         self, key: bytes, dtype: DType, shape: TensorShape, may_miss: bool
     ) -> tuple[Array, Array | None]:
         """A feature list whose features have one shape, filled up to the longest list."""
-        made = []
+        columns = []
         dims = shape.as_list()
         for i, lists in enumerate(self.lists):
             if key not in lists and not may_miss:
@@ -152,17 +152,17 @@ class _SequenceBatch:
                     place = f"Key: {key.decode()}, Index: {t}.  "
                     text = f"Number of {dtype.name} values != expected.  values size: {len(row)} but output shape: "
                     raise InvalidArgumentError(None, None, f"{self.about(i)}{place}{text}{brackets(shape)}")
-            made.append(
+            columns.append(
                 np.concatenate(rows).reshape(-1, *dims) if rows else np.zeros((0, *dims), dtype.np_dtype)
             )
         if self.single:
-            return made[0], None
-        longest = max([len(m) for m in made], default=0)
+            return columns[0], None
+        longest = max([len(m) for m in columns], default=0)
         fill: Any = b"" if dtype.name == "string" else 0
-        out = np.full((len(made), longest, *dims), fill, dtype.np_dtype)
-        for row_out, part in zip(out, made, strict=True):
+        out = np.full((len(columns), longest, *dims), fill, dtype.np_dtype)
+        for row_out, part in zip(out, columns, strict=True):
             row_out[: len(part)] = part
-        return out, np.array([len(m) for m in made], np.int64)
+        return out, np.array([len(m) for m in columns], np.int64)
 
 
 def _joined(rows: list[Array], dtype: DType) -> Array:

@@ -210,9 +210,9 @@ def image_summary(ctx: HostContext, tag: Array, tensor: Array, *, max_images: in
     count = min(max_images, shape[0])
     for name, image in zip(_tags(tag, "image", count, max_images), images[:count], strict=True):
         pixels = image if image.dtype == np.uint8 else _pixels(image, bad_color)
-        made = summary.value.add(tag=name).image
-        made.height, made.width, made.colorspace = shape[1:]
-        made.encoded_image_string = png.encode(pixels)
+        entry = summary.value.add(tag=name).image
+        entry.height, entry.width, entry.colorspace = shape[1:]
+        entry.encoded_image_string = png.encode(pixels)
     return _serialized(summary)
 
 
@@ -265,10 +265,10 @@ def audio_summary(
     summary = _new_summary()
     count = min(max_outputs, len(sounds))
     for name, samples in zip(_tags(tag, "audio", count, max_outputs), sounds[:count], strict=True):
-        made = summary.value.add(tag=name).audio
-        made.sample_rate, made.content_type = rate, "audio/wav"
-        made.length_frames, made.num_channels = samples.shape
-        made.encoded_audio_string = _wav(samples, max(1, round(rate)))
+        audio = summary.value.add(tag=name).audio
+        audio.sample_rate, audio.content_type = rate, "audio/wav"
+        audio.length_frames, audio.num_channels = samples.shape
+        audio.encoded_audio_string = _wav(samples, max(1, round(rate)))
     return _serialized(summary)
 
 

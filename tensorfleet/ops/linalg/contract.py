@@ -130,8 +130,8 @@ def _static_matrix(
     target = [rows, columns] if last else [columns, rows]
     if moved.shape.as_list() != target:
         moved = apply("Reshape", moved, np.array(target, np.int32))
-    found = [sizes[i] for i in free]
-    return moved, found, found
+    free_sizes = [sizes[i] for i in free]
+    return moved, free_sizes, free_sizes
 
 
 # -- einsum ------------------------------------------------------------------------------------------
@@ -199,8 +199,8 @@ def _einsum(xp: ArrayModule, inputs: list[Array], *, equation: bytes) -> Array:
     try:
         if is_numpy(xp) and (orders := _batched(equation.decode())) is not None:
             left, right, result = orders
-            made = batched_product(wide(inputs[0]).transpose(left), wide(inputs[1]).transpose(right))
-            return made.transpose(result).astype(dtype, copy=False)
+            product = batched_product(wide(inputs[0]).transpose(left), wide(inputs[1]).transpose(right))
+            return product.transpose(result).astype(dtype, copy=False)
         text, terms = _tied(equation.decode(), [wide(x) for x in inputs])
         return xp.einsum(text, *terms, **extra).astype(dtype)
     except (ValueError, TypeError, IndexError) as e:
@@ -223,11 +223,11 @@ def _batched(equation: str) -> tuple[list[int], ...] | None:
     one_each = len(rows) == len(columns) == len(inner) == 1 and set(inner) == set(right) - set(output)
     if not batch or not one_each:
         return None
-    made = [*batch, *rows, *columns]
+    labels = [*batch, *rows, *columns]
     return (
         [left.index(c) for c in [*batch, *rows, *inner]],
         [right.index(c) for c in [*batch, *inner, *columns]],
-        [made.index(c) for c in output],
+        [labels.index(c) for c in output],
     )
 
 

@@ -52,10 +52,10 @@ def _symmetric(xp: ArrayModule, a: Array) -> Any:
 
 
 def _qr_shape(op: Operation) -> list[TensorShape]:
-    found = matrices(op._inputs[0].shape)
-    if found is None:
+    dims = matrices(op._inputs[0].shape)
+    if dims is None:
         return [TensorShape(None), TensorShape(None)]
-    batch, m, n = found
+    batch, m, n = dims
     small = None if m is None or n is None else min(m, n)
     if op._attrs["full_matrices"]:
         return [TensorShape([*batch, m, m]), TensorShape([*batch, m, n])]
@@ -169,10 +169,10 @@ def cholesky(input: TensorLike, name: str | None = None) -> Tensor:
 
 def _eigen_shape(op: Operation) -> list[TensorShape]:
     vectors = square_like(op) if op._attrs["compute_v"] else TensorShape([0])
-    found = matrices(op._inputs[0].shape)
-    if found is None:
+    dims = matrices(op._inputs[0].shape)
+    if dims is None:
         return [TensorShape(None), vectors]
-    batch, m, n = found
+    batch, m, n = dims
     return [TensorShape([*batch, same_size(m, n)]), vectors]
 
 
@@ -237,12 +237,12 @@ def self_adjoint_eigvals(tensor: TensorLike, name: str | None = None) -> Tensor:
 
 
 def _svd_shape(op: Operation) -> list[TensorShape]:
-    found = matrices(op._inputs[0].shape)
+    dims = matrices(op._inputs[0].shape)
     vectors = op._attrs["compute_uv"]
-    if found is None:
+    if dims is None:
         other = TensorShape(None) if vectors else TensorShape([0])
         return [TensorShape(None), other, other]
-    batch, m, n = found
+    batch, m, n = dims
     small = None if m is None or n is None else min(m, n)
     values = TensorShape([*batch, small])
     if not vectors:

@@ -65,13 +65,13 @@ def _matrix_solve_ls(ctx: HostContext, a: Array, b: Array, l2: Array, *, fast: b
     gram = (turned @ a if tall else a @ turned) + a.dtype.type(l2) * np.eye(min(rows, columns), dtype=a.dtype)
     try:
         linalg(np).cholesky(gram)  # which tells of matrices that are not positive
-        found = linalg(np).solve(gram, turned @ b if tall else b)
+        solution = linalg(np).solve(gram, turned @ b if tall else b)
     except np.linalg.LinAlgError:
         raise errors.invalid(
             "Input matrix was rank deficient or ill-conditioned. Try setting fast=False or provide a larger "
             "l2_regularizer > 0."
         ) from None
-    result: Array = found if tall else turned @ found
+    result: Array = solution if tall else turned @ solution
     return result
 
 

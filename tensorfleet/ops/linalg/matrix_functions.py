@@ -112,10 +112,10 @@ def _square_root(ctx: HostContext, x: Array) -> Array:
     need_square(x)
     wide_type = np.complex128 if x.dtype.kind == "c" else np.float64
     a = x.astype(wide_type)
-    made = _root_of_symmetric(np, a)
-    if made is None:
-        made = _each(sqrtm, a)
-    result: Array = (made if x.dtype.kind == "c" else made.real).astype(x.dtype)
+    root = _root_of_symmetric(np, a)
+    if root is None:
+        root = _each(sqrtm, a)
+    result: Array = (root if x.dtype.kind == "c" else root.real).astype(x.dtype)
     return result
 
 
@@ -474,10 +474,10 @@ def tridiagonal_solve(
             right = matrix_transpose(right, conjugate=conjugate_rhs)
         elif conjugate_rhs:
             right = _conj(right)
-        found = apply("TridiagonalSolve", packed, right, partial_pivoting=partial_pivoting)
+        solution = apply("TridiagonalSolve", packed, right, partial_pivoting=partial_pivoting)
         if vector:
-            return apply("Squeeze", found, squeeze_dims=[-1])
-        return matrix_transpose(found) if transpose_rhs else found
+            return apply("Squeeze", solution, squeeze_dims=[-1])
+        return matrix_transpose(solution) if transpose_rhs else solution
 
 
 @export("linalg.tridiagonal_matmul")

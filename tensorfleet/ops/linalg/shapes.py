@@ -29,21 +29,21 @@ def same_size(m: int | None, n: int | None) -> int | None:
 
 def square_like(op: Operation) -> TensorShape:
     """Square matrices give square matrices."""
-    found = matrices(op._inputs[0].shape)
-    if found is None:
+    dims = matrices(op._inputs[0].shape)
+    if dims is None:
         return TensorShape(None)
-    batch, m, n = found
+    batch, m, n = dims
     size = same_size(m, n)
     return TensorShape([*batch, size, size])
 
 
 def number_per_matrix(op: Operation) -> TensorShape:
     """Square matrices give a number each."""
-    found = matrices(op._inputs[0].shape)
-    if found is None:
+    dims = matrices(op._inputs[0].shape)
+    if dims is None:
         return TensorShape(None)
-    same_size(found[2], found[1])
-    return TensorShape(found[0])
+    same_size(dims[2], dims[1])
+    return TensorShape(dims[0])
 
 
 def solution(op: Operation) -> TensorShape:

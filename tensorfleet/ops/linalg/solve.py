@@ -176,9 +176,9 @@ def logdet(matrix: TensorLike, name: str | None = None) -> Tensor:
 @in_one_thread
 def _matrix_solve(xp: ArrayModule, a: Array, b: Array, *, adjoint: bool, check: Check) -> Array:
     need_rhs(a, b)
-    found = _solved(xp, wide(adjoint_of(xp, a) if adjoint else a), wide(b))
-    check(xp.isfinite(found), lambda: "Input matrix is not invertible.")
-    return found.astype(b.dtype)
+    solved = _solved(xp, wide(adjoint_of(xp, a) if adjoint else a), wide(b))
+    check(xp.isfinite(solved), lambda: "Input matrix is not invertible.")
+    return solved.astype(b.dtype)
 
 
 @gradient("MatrixSolve")
@@ -221,7 +221,7 @@ def _matrix_triangular_solve(
     check(pivots != 0, lambda: "Input matrix is not invertible.")
     if is_numpy(xp):
         triangle = wide(xp.tril(a) if lower else xp.triu(a))
-        found = _solved(xp, adjoint_of(xp, triangle) if adjoint else triangle, wide(b))
+        solved = _solved(xp, adjoint_of(xp, triangle) if adjoint else triangle, wide(b))
     else:
         from jax.lax import linalg
 
@@ -236,8 +236,8 @@ def _matrix_triangular_solve(
             conjugate_a=adjoint,
         )
         # As one row of numbers it has one layout only, and turning it back is no work. Otherwise XLA turns it twice over.
-        found = stored(xp, xp.swapaxes(turned, -1, -2).reshape(-1)).reshape(b.shape)
-    return found.astype(b.dtype)
+        solved = stored(xp, xp.swapaxes(turned, -1, -2).reshape(-1)).reshape(b.shape)
+    return solved.astype(b.dtype)
 
 
 @gradient("MatrixTriangularSolve")

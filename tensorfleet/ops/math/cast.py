@@ -15,6 +15,7 @@ from tensorfleet.graph.indexed_slices import IndexedSlices
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
 from tensorfleet.graph.scopes import name_scope
+from tensorfleet.kernels import lane_kernels
 from tensorfleet.kernels.arrays import is_numpy
 from tensorfleet.ops.common import same_as_input
 from tensorfleet.ops.elementwise import COMPLEX, INTS, POSITIVE, REAL, is_float, on_values, wide
@@ -26,6 +27,7 @@ from tensorfleet.ops.samples import case
     "x: SrcT -> y: DstT",
     "SrcT: type; DstT: type; Truncate: bool = false",
     shape=same_as_input,
+    joined=lane_kernels.cast,
     examples=[
         case(REAL, DstT=dtypes.int32, grad=False),
         case(INTS, DstT=dtypes.float64),

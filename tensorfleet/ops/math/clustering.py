@@ -45,9 +45,9 @@ def _nearest_neighbors(ctx: HostContext, points: Array, centers: Array, k: Array
     step = max(1, _MAX_DISTANCES // max(1, len(centers)))
     for start in range(0, len(points), step):
         rows = points[start : start + step]
-        found = squares - 2 * rows @ centers.T
-        order = np.argsort(found, 1, kind="stable")[:, :count]
-        near = np.take_along_axis(found, order, 1) + (rows * rows).sum(1, keepdims=True)
+        squared = squares - 2 * rows @ centers.T
+        order = np.argsort(squared, 1, kind="stable")[:, :count]
+        near = np.take_along_axis(squared, order, 1) + (rows * rows).sum(1, keepdims=True)
         places[start : start + step], distances[start : start + step] = order, np.maximum(near, 0)
     return places, distances
 

@@ -16,7 +16,9 @@ from tensorfleet.graph.kernel_types import HostContext, Kernel
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.graph.scopes import name_scope
+from tensorfleet.kernels import lane_kernels
 from tensorfleet.ops import elementwise
+from tensorfleet.ops.array.constructors import zeros_like
 from tensorfleet.ops.common import broadcast
 from tensorfleet.ops.elementwise import (
     COMPLEX,
@@ -39,7 +41,9 @@ _NAMES = np.array([b"a", b"bc"], object)
 
 
 def _compared(name: str, examples: Sequence[case] = _NUMBERS) -> Callable[[Kernel], Kernel]:
-    return binary(name, "real", signature="x: T, y: T -> z: bool", examples=examples)
+    return binary(
+        name, "real", signature="x: T, y: T -> z: bool", examples=examples, joined=lane_kernels.by_element
+    )
 
 
 def _equality_shape(op: Operation) -> TensorShape:
@@ -59,6 +63,7 @@ def _equality(name: str) -> Callable[[Kernel], Kernel]:
         "x: T, y: T -> z: bool",
         "T: type; incompatible_shape_error: bool = true",
         shape=_equality_shape,
+        joined=lane_kernels.by_element,
         examples=[*_ANY, case(_NAMES, _NAMES[:1]), case(ROW, REAL[:, :2], incompatible_shape_error=False)],
     )
 
@@ -192,7 +197,7 @@ def _same_batches(condition: Array, t: Array) -> None:
 @gradient("Select")
 def _select_grad(op: Operation, dy: Tensor) -> tuple[None, Tensor, Tensor]:
     condition = op.inputs[0]
-    zeros = apply("ZerosLike", op.inputs[1])
+    zeros = zeros_like(op.inputs[1])
     return None, apply("Select", condition, dy, zeros), apply("Select", condition, zeros, dy)
 
 
@@ -240,6 +245,7 @@ def _where_shape(op: Operation) -> TensorShape:
     "uint32, uint64, bool} = bool",
     shape=_where_shape,
     host=True,
+    joined=lane_kernels.where,
     examples=[case(_TRUTH), case(REAL), case(np.zeros((0, 2), np.int32))],
 )
 def _where(ctx: HostContext, x: Array) -> Array:
@@ -248,16 +254,16 @@ def _where(ctx: HostContext, x: Array) -> Array:
         raise errors.invalid("WhereOp : Unhandled input dimensions: 0")
     (places,) = (x if x.dtype.kind == "b" else x != 0).ravel().nonzero()
     if x.shape[1:] == (1,) * (x.ndim - 1) and x.ndim > 1:
-        found = np.zeros((len(places), x.ndim), np.int64)
-        found[:, 0] = places
-        return found
-    found = np.empty((len(places), x.ndim), np.int64)
+        result = np.zeros((len(places), x.ndim), np.int64)
+        result[:, 0] = places
+        return result
+    result = np.empty((len(places), x.ndim), np.int64)
     for axis in range(x.ndim - 1, 0, -1):
         outer = places // max(x.shape[axis], 1)
-        np.subtract(places, outer * x.shape[axis], out=found[:, axis])
+        np.subtract(places, outer * x.shape[axis], out=result[:, axis])
         places = outer
-    found[:, 0] = places
-    return found
+    result[:, 0] = places
+    return result
 
 
 not_differentiable("Where")

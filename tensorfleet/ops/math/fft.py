@@ -204,8 +204,8 @@ def _irfft_gradient(op: Operation, dy: Tensor) -> Any:
     single = apply("LogicalOr", apply("Equal", places, 0), apply("Equal", places * 2, length))
     weights = cast(apply("Sub", 2, cast(single, dtypes.int32)), kind)
     scale = cast(reduce_prod(op.inputs[1]), kind)
-    made = apply("RealDiv", apply("Mul", spectrum, weights), scale)
-    return _resized(made, _last_sizes(op.inputs[0], rank), rank, op.inputs[0].shape), None
+    gradient = apply("RealDiv", apply("Mul", spectrum, weights), scale)
+    return _resized(gradient, _last_sizes(op.inputs[0], rank), rank, op.inputs[0].shape), None
 
 
 for _rank in (1, 2, 3):

@@ -16,7 +16,9 @@ from tensorfleet.graph.constant import constant_value
 from tensorfleet.graph.kernel_types import Kernel
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
+from tensorfleet.kernels import lane_kernels
 from tensorfleet.kernels.arrays import is_numpy
+from tensorfleet.kernels.lane_kernels import LaneKernel
 from tensorfleet.kernels.parallel_for import in_parts
 from tensorfleet.ops.common import ints, static_value
 from tensorfleet.ops.elementwise import (
@@ -80,7 +82,10 @@ def _all_axes(axes: Tensor, x: Tensor) -> bool:
 
 
 def _reduction(
-    name: str, types: str = "number", examples: Sequence[case] | None = None
+    name: str,
+    types: str = "number",
+    examples: Sequence[case] | None = None,
+    joined: LaneKernel | None = None,
 ) -> Callable[[Kernel], Kernel]:
     signature = "input: T, reduction_indices: Tidx -> output: T"
     attrs = f"keep_dims: bool = false; T: {types}; Tidx: index = int32"
@@ -93,6 +98,7 @@ def _reduction(
         attrs,
         shape=reduction_shape,
         static=["reduction_indices"],
+        joined=joined,
         examples=_CASES if examples is None else examples,
     )
 
@@ -102,13 +108,13 @@ def _axes(x: Array, indices: Array) -> tuple[int, ...]:
     axes = ints(indices)
     if len(axes) == 1 and 0 <= axes[0] < x.ndim:
         return axes
-    found: list[int] = []
+    distinct: list[int] = []
     for axis in axes:
         if not -x.ndim <= axis < x.ndim:
             raise errors.invalid(f"Invalid reduction dimension ({axis} for input with {x.ndim} dimension(s)")
-        if axis % x.ndim not in found:
-            found.append(axis % x.ndim)
-    return tuple(found)
+        if axis % x.ndim not in distinct:
+            distinct.append(axis % x.ndim)
+    return tuple(distinct)
 
 
 def _count(x: Array, axes: tuple[int, ...]) -> int:
@@ -196,7 +202,7 @@ def _reduced_sizes(op: Operation) -> Tensor:
     return apply("GatherV2", shape, (flat + rank) % rank, np.int32(0))
 
 
-@_reduction("Prod", examples=_CASES[:4])
+@_reduction("Prod", examples=_CASES[:4], joined=lane_kernels.prod)
 def _prod(xp: ArrayModule, x: Array, indices: Array, *, keep_dims: bool) -> Array:
     w = wide(x)
     return xp.prod(w, axis=_axes(x, indices), dtype=w.dtype, keepdims=keep_dims).astype(x.dtype)
@@ -357,10 +363,10 @@ def _first(xp: ArrayModule, x: Array, axis: int, which: str) -> Array:
     if is_numpy(xp):
         if x.dtype.kind != "f":
             return _searched(x if never is None else np.where(np.isnan(x), never, x), axis, which)
-        found = _searched(x, axis, which)  # numpy finds the first NaN, if there is one
-        if np.isnan(np.take_along_axis(x, np.expand_dims(found, axis), axis)).any():
-            found = _searched(np.where(np.isnan(x), never, x), axis, which)
-        return found
+        positions = _searched(x, axis, which)  # numpy finds the first NaN, if there is one
+        if np.isnan(np.take_along_axis(x, np.expand_dims(positions, axis), axis)).any():
+            positions = _searched(np.where(np.isnan(x), never, x), axis, which)
+        return positions
     x = x if never is None else xp.where(xp.isnan(x), never, x)
     # XLA's own search carries value and place together, element by element; two plain reductions use whole registers.
     best = getattr(xp, which)(x, axis=axis, keepdims=True)
@@ -376,11 +382,11 @@ def _searched(x: Array, axis: int, which: str) -> Array:
     if axis == 0 or not x.size:
         result: Array = search(x, axis=axis)
         return result
-    found = np.empty(x.shape[:axis] + x.shape[axis + 1 :], np.intp)
+    positions = np.empty(x.shape[:axis] + x.shape[axis + 1 :], np.intp)
     worth = _WORTH_SEARCHING if axis == x.ndim - 1 else _WORTH_SEARCHING_ACROSS
-    work = lambda start, stop: search(x[start:stop], axis=axis, out=found[start:stop])  # noqa: E731
+    work = lambda start, stop: search(x[start:stop], axis=axis, out=positions[start:stop])  # noqa: E731
     in_parts(work, len(x), -(-worth * len(x) // x.size))
-    return found
+    return positions
 
 
 @_arg("ArgMax", "{int16, int32, int64}", "{int16, uint16, int32, int64}")

@@ -66,7 +66,7 @@ def _sparse_column(
     if len(features) and (places.max(initial=0) >= len(ids) or (ids[order][places] != features).any()):
         raise errors.invalid("Found sparse feature indices out of valid range: not among `sparse_indices`.")
     places = order[places] if len(features) else places
-    found = np.ones(len(features)) if values is None else values.astype(np.float64)
+    numbers = np.ones(len(features)) if values is None else values.astype(np.float64)
     if len(examples) and (examples.min() < 0 or examples.max() >= count):
         raise errors.invalid(f"Error: example_indices should be in [0, {count}).")
     rows = []
@@ -74,7 +74,7 @@ def _sparse_column(
         mine = np.flatnonzero(examples == i)
         if len(np.unique(places[mine])) != len(mine):
             raise errors.invalid("Duplicate index in sparse vector.")
-        rows.append((places[mine], found[mine]))
+        rows.append((places[mine], numbers[mine]))
     return _Column(rows, weights)
 
 
@@ -165,10 +165,10 @@ def _optimize(op: Operation, inputs: tuple[Any, ...], adaptive: bool) -> tuple[A
     rows = zip(examples, features, given, ids, sparse_weights, strict=True)
     columns = [_sparse_column(count, *row) for row in rows]
     columns += [_dense_column(count, f, w) for f, w in zip(dense, dense_weights, strict=True)]
-    made = _ascend(columns, weights, labels, state, {**op._attrs, "adaptive": adaptive})
+    updated = _ascend(columns, weights, labels, state, {**op._attrs, "adaptive": adaptive})
     shapes = [w.shape for w in (*sparse_weights, *dense_weights)]
     changes = [c.change.astype(np.float32).reshape(s) for c, s in zip(columns, shapes, strict=True)]
-    return (made, *changes)
+    return (updated, *changes)
 
 
 _CALL = case(
@@ -227,8 +227,8 @@ def _two_for_each(op: Operation) -> TensorShape:
     examples=[case(np.array([b"", b"abc", b"a longer name of an example"], object))],
 )
 def _sdca_fprint(ctx: HostContext, given: Array) -> Array:
-    found = [fingerprint128(text) for text in given.tolist()]
-    return np.array(found, np.uint64).reshape(-1, 2).view(np.int64)
+    fingerprints = [fingerprint128(text) for text in given.tolist()]
+    return np.array(fingerprints, np.uint64).reshape(-1, 2).view(np.int64)
 
 
 @op(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -16,10 +16,13 @@ from tensorfleet.base.types import Array, ArrayModule, TensorLike
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor
 from tensorfleet.graph.kernel_types import Check, HostContext, Kernel
+from tensorfleet.graph.kernels import raise_now
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
 from tensorfleet.graph.scopes import name_scope
 from tensorfleet.kernels.arrays import is_numpy
+from tensorfleet.kernels.lane_kernels import LaneKernel
+from tensorfleet.kernels.lanes import Lanes, Order, globally, within
 from tensorfleet.kernels.parallel_for import in_parts
 from tensorfleet.kernels.rows import NARROW, accumulate, add_groups, adds_rows
 from tensorfleet.ops.common import check_prefix, first_bad, static_value
@@ -282,7 +285,9 @@ def _unsorted_shape(op: Operation) -> TensorShape:
     return TensorShape._of((first, *data.as_list()[ids.rank :]))
 
 
-def _unsorted(name: str, types: str = "number", tindices: str = "index") -> Callable[[Kernel], Kernel]:
+def _unsorted(
+    name: str, types: str = "number", tindices: str = "index", joined: LaneKernel | None = None
+) -> Callable[[Kernel], Kernel]:
     three = np.array(3, np.int32)
     return op(
         name,
@@ -290,6 +295,7 @@ def _unsorted(name: str, types: str = "number", tindices: str = "index") -> Call
         f"T: {types}; Tindices: {tindices}; Tnumsegments: index = int32",
         shape=_unsorted_shape,
         static=["num_segments"],
+        joined=joined,
         examples=[
             case(_ROWS, _MIXED, three),
             case(INTS, np.array([[0, 1, 1], [2, 0, 1]], np.int64), three),
@@ -342,7 +348,22 @@ def _limits(dtype: np.dtype[Any]) -> tuple[float, float]:
     return limits.min, limits.max
 
 
-@_unsorted("UnsortedSegmentSum", tindices="{int16, int32, int64}")
+def _several_sums(ops: list[Operation], given: Sequence[Lanes | Array]) -> tuple[Lanes] | None:
+    """The same for the rows of several operations, none of which are to be dropped."""
+    data, ids, num = given
+    if not (isinstance(data, Lanes) and isinstance(ids, Lanes) and ids.data.ndim == 1 and data.alike(ids)):
+        return None
+    counts = num.data if isinstance(num, Lanes) else np.full(len(ops), num)
+    if ids.order is Order.COUNTING and (counts == ids.sizes).all():
+        return (data,)
+    if data.scalars or not within(ids, counts):
+        return None
+    starts = [0, *np.cumsum(counts).tolist()]
+    places = globally(ids, np.array(starts[:-1]))
+    return (Lanes(_scatter(np, data.data, places, np.array(starts[-1]), "add", 0, raise_now), starts),)
+
+
+@_unsorted("UnsortedSegmentSum", tindices="{int16, int32, int64}", joined=_several_sums)
 def _unsorted_sum(xp: ArrayModule, data: Array, ids: Array, num: Array, *, check: Check) -> Array:
     return _scatter(xp, data, ids, num, "add", 0, check)
 
@@ -352,9 +373,9 @@ gradient("UnsortedSegmentSum")(lambda op, dy: (_gather_or_zero(dy, op.inputs[1],
 
 def _gather_or_zero(rows: Tensor, ids: Tensor, like: Tensor) -> Tensor:
     """The row of each id; zeros where the id is negative."""
-    found = apply("GatherV2", rows, apply("Maximum", ids, constant_like(0, ids)), np.int32(0))
+    gathered = apply("GatherV2", rows, apply("Maximum", ids, constant_like(0, ids)), np.int32(0))
     there = apply("GreaterEqual", ids, constant_like(0, ids))
-    return where(_column(there, like), found, 0)
+    return where(_column(there, like), gathered, 0)
 
 
 @_unsorted("UnsortedSegmentMax", "real")

@@ -79,10 +79,10 @@ def _by_packed_sort(xp: ArrayModule, x: Array, k: int) -> tuple[Array, Array]:
         keys = x.astype(np.int64)
     places = xp.arange(x.shape[-1], dtype=np.int64)
     packed = lax.sort(~keys * np.int64(1 << 32) + places, is_stable=False)[..., :k]
-    found = ~(packed >> np.int64(32))
+    largest = ~(packed >> np.int64(32))
     if not floats:
-        return found.astype(narrow), packed & np.int64(0xFFFFFFFF)
-    bits = found.astype(np.int32)
+        return largest.astype(narrow), packed & np.int64(0xFFFFFFFF)
+    bits = largest.astype(np.int32)
     bits = xp.where(bits < 0, bits ^ low, bits)
     return lax.bitcast_convert_type(bits, np.float32).astype(narrow), packed & np.int64(0xFFFFFFFF)
 
@@ -219,8 +219,8 @@ def _in_top_k(xp: ArrayModule, predictions: Array, targets: Array, k: Array | in
     # One sum tells both: with a number that is not finite there are more above than there can be.
     kind: Any = np.int32 if classes < _SQUARE_FITS else np.int64
     above = xp.where(xp.isfinite(predictions), (predictions > mine).astype(kind), kind(classes)).sum(axis=1)
-    found: Array = known & (above < classes) & (above < k)
-    return found
+    result: Array = known & (above < classes) & (above < k)
+    return result
 
 
 def _among(predictions: Array, mine: Array, k: Array | int, among: Array) -> None:
@@ -310,8 +310,8 @@ def _sorted(values: TensorLike, axis: int, direction: str, positions: bool) -> T
         turn = lambda v: apply("Neg", v) - 1  # noqa: E731
     else:
         turn = lambda v: apply("Neg", v)  # noqa: E731
-    found = _descending(turn(values), int(at), positions)
-    return found if positions else turn(found)
+    ordered = _descending(turn(values), int(at), positions)
+    return ordered if positions else turn(ordered)
 
 
 def _descending(values: Tensor, axis: int, positions: bool) -> Tensor:
@@ -324,8 +324,8 @@ def _descending(values: Tensor, axis: int, positions: bool) -> Tensor:
     if rank is not None and not -rank <= axis < rank:
         raise ValueError(f"axis = {axis} not in [{-rank}, {rank})")
     swap = _swap_with_last(values, axis)
-    found = apply_list("TopKV2", apply("Transpose", values, swap, name="transpose"), k)
-    result = apply("Transpose", found[int(positions)], swap, name="transpose")
+    top = apply_list("TopKV2", apply("Transpose", values, swap, name="transpose"), k)
+    result = apply("Transpose", top[int(positions)], swap, name="transpose")
     result.set_shape(values.shape)
     return result
 
@@ -352,8 +352,8 @@ def _search(
     if rows.shape[0] != values.shape[0]:
         raise invalid("Leading dim_size of both tensors must match.")
     if is_numpy(xp):
-        found = [np.searchsorted(r, v, side) for r, v in zip(rows, values, strict=True)]
-        return np.array(found, kind).reshape(values.shape)
+        positions = [np.searchsorted(r, v, side) for r, v in zip(rows, values, strict=True)]
+        return np.array(positions, kind).reshape(values.shape)
     import jax
 
     return jax.vmap(lambda r, v: xp.searchsorted(r, v, side=side))(rows, values).astype(kind)
@@ -398,5 +398,7 @@ def searchsorted(
     sorted_sequence, values = to_tensor(sorted_sequence), to_tensor(values)
     rows = reshape(sorted_sequence, [-1, shape_of(sorted_sequence)[-1]])
     asked = reshape(values, [-1, shape_of(values)[-1]])
-    found = apply("LowerBound" if side == "left" else "UpperBound", rows, asked, out_type=out_type, name=name)
-    return reshape(found, shape_of(values))
+    positions = apply(
+        "LowerBound" if side == "left" else "UpperBound", rows, asked, out_type=out_type, name=name
+    )
+    return reshape(positions, shape_of(values))

@@ -19,6 +19,7 @@ from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.graph.scopes import name_scope
 from tensorfleet.kernels.arrays import is_numpy
+from tensorfleet.ops.array.constructors import zeros_like
 from tensorfleet.ops.common import UNKNOWN
 from tensorfleet.ops.elementwise import (
     POSITIVE,
@@ -97,9 +98,9 @@ gradient("Lgamma")(lambda op, dy: dy * apply("Digamma", op.inputs[0]))
 
 @unary("Digamma", "floating", examples=_POSITIVE)
 def _digamma(xp: ArrayModule, x: Array) -> Array:
-    found = _special(xp, "digamma", "digamma", x)
+    value = _special(xp, "digamma", "digamma", x)
     at_pole = (x <= 0) & (x == xp.floor(x))
-    return xp.where(at_pole, np.nan, found).astype(x.dtype)
+    return xp.where(at_pole, np.nan, value).astype(x.dtype)
 
 
 @gradient("Digamma")
@@ -170,14 +171,14 @@ def _igammac(xp: ArrayModule, a: Array, x: Array) -> Array:
     below = (x < 1) | (x < a)
     (series, fraction), (series_on, fraction_on) = (_gamma_parts(xp, a, x, n) for n in (_TERMS, _TERMS + 2))
     scale = xp.exp(a * xp.log(x) - x - lax.lgamma(a))
-    found = xp.where(below, 1 - scale * series_on, scale * fraction_on)
+    value = xp.where(below, 1 - scale * series_on, scale * fraction_on)
     good = (
         (a > 0)
         & (x > 0)
         & (x < np.inf)
         & xp.where(below, _same(xp, series, series_on), _same(xp, fraction, fraction_on))
     )
-    return lax.cond(xp.all(good), lambda: found, lambda: lax.igammac(a, x))
+    return lax.cond(xp.all(good), lambda: value, lambda: lax.igammac(a, x))
 
 
 # Terms of a sum or a fraction that are enough for most numbers of 32 bits. Unlike a loop that goes on as long as some
@@ -258,18 +259,18 @@ def _betainc(xp: ArrayModule, a: Array, b: Array, x: Array) -> Array:
     p, q, y = xp.where(above, b, a), xp.where(above, a, b), xp.where(above, 1 - x, x)
     fraction, fraction_on = (_beta_fraction(xp, p, q, y, n) for n in (_TERMS // 2 - 2, _TERMS // 2 - 1))
     log_beta = lax.lgamma(a) + lax.lgamma(b) - lax.lgamma(a + b)
-    found = xp.exp(p * xp.log(y) + q * xp.log1p(-y) - log_beta) / p * fraction_on
+    value = xp.exp(p * xp.log(y) + q * xp.log1p(-y) - log_beta) / p * fraction_on
     good = (a > 0) & (b > 0) & (x >= 0) & (x <= 1) & _same(xp, fraction, fraction_on)
-    return lax.cond(xp.all(good), lambda: xp.where(above, 1 - found, found), lambda: lax.betainc(a, b, x))
+    return lax.cond(xp.all(good), lambda: xp.where(above, 1 - value, value), lambda: lax.betainc(a, b, x))
 
 
 def _beta_fraction(xp: ArrayModule, a: Array, b: Array, x: Array, terms: int) -> Any:
     """The fraction of the incomplete beta function, which converges soon where x is not above its mean."""
-    made = xp.ones_like(x)
+    fraction = xp.ones_like(x)
     for k in range(terms - 1, -1, -1):
-        made = 1 + (k + 1) * (b - (k + 1)) * x / ((a + (2 * k + 1)) * (a + (2 * k + 2)) * made)
-        made = 1 - (a + k) * (a + b + k) * x / ((a + 2 * k) * (a + (2 * k + 1)) * made)
-    return 1 / made
+        fraction = 1 + (k + 1) * (b - (k + 1)) * x / ((a + (2 * k + 1)) * (a + (2 * k + 2)) * fraction)
+        fraction = 1 - (a + k) * (a + b + k) * x / ((a + 2 * k) * (a + (2 * k + 1)) * fraction)
+    return 1 / fraction
 
 
 @gradient("Betainc")
@@ -309,7 +310,7 @@ def _next_after(xp: ArrayModule, x1: Array, x2: Array) -> Array:
 @gradient("NextAfter")
 def _next_after_grad(op: Operation, dy: Tensor) -> tuple[Tensor | None, Tensor | None]:
     x1, x2 = op.inputs
-    return unbroadcast(x1, x2, dy, apply("ZerosLike", dy))
+    return unbroadcast(x1, x2, dy, zeros_like(dy))
 
 
 not_differentiable("IgammaGradA")
@@ -389,7 +390,7 @@ def polyval(coeffs: Sequence[TensorLike], x: TensorLike, name: str | None = None
     with name_scope(name, "polyval", [*coeffs, x]):
         x = to_tensor(x, name="x")
         if not coeffs:
-            return apply("ZerosLike", x)
+            return zeros_like(x)
         terms = [to_tensor(c, name=f"coeff_{i}") for i, c in enumerate(coeffs)]
         value = terms[0]
         for c in terms[1:]:

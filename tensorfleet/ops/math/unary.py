@@ -16,6 +16,7 @@ from tensorfleet.graph.kernel_types import Kernel
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.kernels.arrays import is_numpy
+from tensorfleet.ops.array.constructors import zeros_like
 from tensorfleet.ops.common import same_as_input
 from tensorfleet.ops.elementwise import (
     COMPLEX,
@@ -65,7 +66,7 @@ def _complex_abs(xp: ArrayModule, x: Array, *, Tout: dtypes.DType) -> Array:
 @gradient("ComplexAbs")
 def _complex_abs_grad(op: Operation, dy: Tensor) -> Tensor:
     x, y = op.inputs[0], op.outputs[0]
-    pull, length = (apply("Complex", t, apply("ZerosLike", t), Tout=x.dtype) for t in (dy, y))
+    pull, length = (apply("Complex", t, zeros_like(t), Tout=x.dtype) for t in (dy, y))
     return apply("DivNoNan", pull * x, length)
 
 
@@ -87,7 +88,7 @@ def _sign(xp: ArrayModule, x: Array) -> Array:
     return xp.sign(x)
 
 
-gradient("Sign")(lambda op, dy: apply("ZerosLike", op.inputs[0]))
+gradient("Sign")(lambda op, dy: zeros_like(op.inputs[0]))
 
 
 @export("math.sign", "sign")

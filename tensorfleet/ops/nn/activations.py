@@ -17,6 +17,7 @@ from tensorfleet.graph.kernel_types import Kernel
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
 from tensorfleet.graph.scopes import name_scope
+from tensorfleet.ops.array.constructors import zeros_like
 from tensorfleet.ops.common import merged_inputs, same_as_input
 from tensorfleet.ops.elementwise import REAL, UNIT, bracketed, constant_like, wide
 from tensorfleet.ops.nn.shapes import of_rank, of_rank_at_least, same_dimension
@@ -77,7 +78,7 @@ _activation_grad("ReluGrad", types="real")(lambda xp, g, x: xp.where(x > _zero(x
 @gradient("ReluGrad")
 def _relu_grad_gradient(op: Operation, dz: Tensor) -> tuple[Tensor, Tensor]:
     x = op.inputs[1]
-    return apply("ReluGrad", dz, x), apply("ZerosLike", x)
+    return apply("ReluGrad", dz, x), zeros_like(x)
 
 
 @_activation("Relu6", "real", examples=[case(REAL * np.float32(3)), case(np.array([-3, 5, 9], np.int32))])
@@ -96,7 +97,7 @@ def _relu6_grad(xp: ArrayModule, g: Array, x: Array) -> Array:
 @gradient("Relu6Grad")
 def _relu6_grad_gradient(op: Operation, dz: Tensor) -> tuple[Tensor, Tensor]:
     x = op.inputs[1]
-    return apply("Relu6Grad", dz, x), apply("ZerosLike", x)
+    return apply("Relu6Grad", dz, x), zeros_like(x)
 
 
 @export("nn.relu6")
@@ -131,7 +132,7 @@ def _leaky_relu_grad(xp: ArrayModule, g: Array, x: Array, *, alpha: float) -> Ar
 @gradient("LeakyReluGrad")
 def _leaky_relu_grad_gradient(op: Operation, dz: Tensor) -> tuple[Tensor, Tensor]:
     x = op.inputs[1]
-    return apply("LeakyReluGrad", dz, x, alpha=op.get_attr("alpha")), apply("ZerosLike", x)
+    return apply("LeakyReluGrad", dz, x, alpha=op.get_attr("alpha")), zeros_like(x)
 
 
 @export("nn.leaky_relu")
@@ -156,7 +157,7 @@ def _of_outputs(kind: str, op: Operation, dz: Tensor) -> tuple[Tensor, Tensor]:
     """The gradient of an op that is linear in both its inputs wherever the second is negative."""
     g, y = op.inputs
     below = apply("Less", y, constant_like(0, y))
-    return apply_any(kind, dz, y), apply("Select", below, apply("Mul", dz, g), apply("ZerosLike", y))
+    return apply_any(kind, dz, y), apply("Select", below, apply("Mul", dz, g), zeros_like(y))
 
 
 @_activation("Selu")
@@ -316,7 +317,7 @@ def _bias_add_grad(xp: ArrayModule, dy: Array, *, data_format: bytes) -> Array:
 @gradient("BiasAddGrad")
 def _bias_add_grad_gradient(op: Operation, dz: Tensor) -> Tensor:
     dy = op.inputs[0]
-    zeros = apply("ZerosLike", dy)
+    zeros = zeros_like(dy)
     return apply("BiasAdd", zeros, dz, data_format=op.get_attr("data_format"))
 
 

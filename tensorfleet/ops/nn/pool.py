@@ -15,6 +15,7 @@ from tensorfleet.graph.kernel_types import Kernel
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, op
 from tensorfleet.kernels import pool as pool_kernels
+from tensorfleet.ops.array.constructors import zeros_like
 from tensorfleet.ops.common import ints, same_as_input, shape_given_by, static_value
 from tensorfleet.ops.nn.shapes import dims_of, of_rank, shape_of
 from tensorfleet.ops.samples import case
@@ -162,7 +163,7 @@ def _first_order(op: Operation, dz: Tensor, again: str) -> tuple[Tensor, Tensor,
     """The gradient of a pool's gradient: nothing flows to the values that only chose the maxima."""
     x, y, _ = op.inputs
     attrs = {k: v for k, v in _options(op).items() if k != "explicit_paddings"}
-    return apply("ZerosLike", x), apply("ZerosLike", y), apply_any(again, x, y, dz, **attrs)
+    return zeros_like(x), zeros_like(y), apply_any(again, x, y, dz, **attrs)
 
 
 gradient("MaxPoolGrad")(lambda op, dz: _first_order(op, dz, "MaxPoolGradGrad"))
@@ -180,7 +181,7 @@ op(
 @gradient("MaxPoolGradGrad")
 def _max_pool_grad_grad_gradient(op: Operation, dz: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     x, y, _ = op.inputs
-    return apply("ZerosLike", x), apply("ZerosLike", y), apply("MaxPoolGrad", x, y, dz, **_options(op))
+    return zeros_like(x), zeros_like(y), apply("MaxPoolGrad", x, y, dz, **_options(op))
 
 
 def _pooled_by_inputs(op: Operation, first: int = 1) -> TensorShape:
@@ -246,7 +247,7 @@ def _max_pool_grad_v2_gradient(op: Operation, dz: Tensor) -> tuple[Tensor, Tenso
     x, y, _, ksize, strides = op.inputs
     attrs = dict(padding=op.get_attr("padding"), data_format=op.get_attr("data_format"))
     again = apply("MaxPoolGradGradV2", x, y, dz, ksize, strides, **attrs)
-    return apply("ZerosLike", x), apply("ZerosLike", y), again, None, None
+    return zeros_like(x), zeros_like(y), again, None, None
 
 
 @op(
@@ -278,7 +279,7 @@ def _max_pool_grad_grad_v2_gradient(op: Operation, dz: Tensor) -> tuple[Tensor, 
     x, y, _, ksize, strides = op.inputs
     attrs = dict(padding=op.get_attr("padding"), data_format=op.get_attr("data_format"))
     back = apply("MaxPoolGradV2", x, y, dz, ksize, strides, **attrs)
-    return apply("ZerosLike", x), apply("ZerosLike", y), back, None, None
+    return zeros_like(x), zeros_like(y), back, None, None
 
 
 def _argmax_shapes(op: Operation) -> list[TensorShape]:
@@ -373,7 +374,7 @@ op(
 @gradient("MaxPool3DGradGrad")
 def _max_pool_3d_grad_grad_gradient(op: Operation, dz: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     x, y, _ = op.inputs
-    return apply("ZerosLike", x), apply("ZerosLike", y), apply("MaxPool3DGrad", x, y, dz, **_options(op))
+    return zeros_like(x), zeros_like(y), apply("MaxPool3DGrad", x, y, dz, **_options(op))
 
 
 # -- averages ----------------------------------------------------------------------------------------

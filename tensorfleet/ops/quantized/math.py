@@ -71,9 +71,9 @@ def _mat_mul(
 ) -> Quantized:
     _need_32_bits(op, "Toutput")
     x, y = _centred(a, low_a, high_a, op._attrs["T1"]), _centred(b, low_b, high_b, op._attrs["T2"])
-    made = (x.T if op._attrs["transpose_a"] else x) @ (y.T if op._attrs["transpose_b"] else y)
+    product = (x.T if op._attrs["transpose_a"] else x) @ (y.T if op._attrs["transpose_b"] else y)
     reach = _reach(_step(low_a, high_a, a.dtype) * _step(low_b, high_b, b.dtype))
-    return (made.astype(dtypes.qint32.np_dtype), *reach)
+    return (product.astype(dtypes.qint32.np_dtype), *reach)
 
 
 _PAIR = f"x: T1, y: T2, {_GIVEN.format('x')}, {_GIVEN.format('y')} -> z: Toutput, {_LIMITS.format('z')}"
@@ -132,8 +132,8 @@ def _add(
     _need_32_bits(op, "Toutput")
     ranges = (low_x, high_x), (low_y, high_y)
     largest = _range_of_sum(*ranges, 14)  # the bits that TensorFlow's kernel leaves
-    made = _on_line(x, ranges[0], largest) + _on_line(y, ranges[1], largest)
-    return made.astype(dtypes.qint32.np_dtype), -largest, largest
+    total = _on_line(x, ranges[0], largest) + _on_line(y, ranges[1], largest)
+    return total.astype(dtypes.qint32.np_dtype), -largest, largest
 
 
 @op(
@@ -162,8 +162,8 @@ def _bias_add(
         )
     ranges = (low_x, high_x), (low_b, high_b)
     largest = _range_of_sum(*ranges, 17)  # the bits that TensorFlow's kernel leaves
-    made = _in_32_bits(x, ranges[0], largest) + _in_32_bits(bias, ranges[1], largest)
-    return made.astype(dtypes.qint32.np_dtype), -largest, largest
+    total = _in_32_bits(x, ranges[0], largest) + _in_32_bits(bias, ranges[1], largest)
+    return total.astype(dtypes.qint32.np_dtype), -largest, largest
 
 
 @op(
@@ -191,8 +191,8 @@ def _used_range(x: Array, low: Array, high: Array) -> tuple[np.float32, np.float
         if step
         else float(low)
     )
-    found = [np.float32(start + (float(v) - float(info.min)) * step) for v in (x.min(), x.max())]
-    return np.minimum(np.float32(0), found[0]), np.maximum(np.float32(0), found[1])
+    limits = [np.float32(start + (float(v) - float(info.min)) * step) for v in (x.min(), x.max())]
+    return np.minimum(np.float32(0), limits[0]), np.maximum(np.float32(0), limits[1])
 
 
 @op(

@@ -42,8 +42,10 @@ def _floats(x: Array, low: Limit, high: Limit) -> Array:
 def _integers(x: Limit, low: Limit, high: Limit, kind: dtypes.DType) -> Array:
     scale = np.float32(1) / _step(low, high, kind.np_dtype)
     first = np.float32(np.iinfo(kind.np_dtype).min)
-    made = _rounded(np.asarray(x, np.float32) * scale) - _rounded(np.asarray(np.float32(low) * scale)) + first
-    return whole(made, kind)
+    scaled = (
+        _rounded(np.asarray(x, np.float32) * scale) - _rounded(np.asarray(np.float32(low) * scale)) + first
+    )
+    return whole(scaled, kind)
 
 
 # -- joining -----------------------------------------------------------------------------------------

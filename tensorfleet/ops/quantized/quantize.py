@@ -55,19 +55,19 @@ def _into(out: Array, values: Array) -> None:
 
 def whole(values: Array, kind: dtypes.DType) -> Array:
     """The values clipped to a type and cut off at the point. It overwrites `values`."""
-    made = np.empty(np.shape(values), kind.np_dtype)
-    _into(made, np.asarray(values))
-    return made
+    result = np.empty(np.shape(values), kind.np_dtype)
+    _into(result, np.asarray(values))
+    return result
 
 
 def _in_pieces(x: Array, kind: dtypes.DType, quantized: Callable[[Array], Array]) -> Array:
     """`quantized` of each piece of an array, as a piece of the result; pieces stay in the cache."""
-    made = np.empty(x.shape, kind.np_dtype)
-    flat, out = np.ascontiguousarray(x).reshape(-1), made.reshape(-1)
+    result = np.empty(x.shape, kind.np_dtype)
+    flat, out = np.ascontiguousarray(x).reshape(-1), result.reshape(-1)
     for start in range(0, x.size, _PIECE_ELEMENTS):
         part = slice(start, start + _PIECE_ELEMENTS)
         _into(out[part], quantized(flat[part]))
-    return made
+    return result
 
 
 def _check_scalar(low: Array, high: Array, axis: int) -> None:
@@ -172,15 +172,15 @@ def _dequantize(ctx: HostContext, x: Array, low: Array, high: Array, *, op: Oper
     x = np.asarray(x).astype(np.float32)
     if attrs["mode"] == b"SCALED":
         first = lowest + np.float32(1) if attrs["narrow_range"] and lowest < 0 else lowest
-        made = x * (top / highest if lowest == 0 else np.maximum(bottom / first, top / highest))
+        values = x * (top / highest if lowest == 0 else np.maximum(bottom / first, top / highest))
     else:
         scale = (top - bottom) / (highest - lowest)
         if attrs["mode"] == b"MIN_COMBINED":
-            made = (x + half) * scale + bottom
+            values = (x + half) * scale + bottom
         else:
             start = _rounded(np.asarray(bottom / scale)) * scale if scale else bottom
-            made = start + (x - lowest) * scale
-    return made.astype(attrs["dtype"].np_dtype)
+            values = start + (x - lowest) * scale
+    return values.astype(attrs["dtype"].np_dtype)
 
 
 not_differentiable("QuantizeV2", "Dequantize")

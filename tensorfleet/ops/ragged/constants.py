@@ -130,11 +130,11 @@ def constant(
         array = make_array(values, None if dtype is None else dtypes.as_dtype(dtype))
         if shape is not None and array.size != math.prod(shape):
             raise TypeError(f"Expected Tensor's shape: {shape}, got {array.shape}.")
-        made: RaggedOrDense = to_tensor(_shaped(array, shape), name="values" if nested else None)
+        result: RaggedOrDense = to_tensor(_shaped(array, shape), name="values" if nested else None)
         kind = dtypes.as_dtype(row_splits_dtype).as_numpy_dtype
         for splits in reversed(nested):
-            made = RaggedTensor._of(made, to_tensor(np.array(splits, kind)))
-        return made
+            result = RaggedTensor._of(result, to_tensor(np.array(splits, kind)))
+        return result
 
 
 def _shaped(array: Array, shape: Dims | None) -> Array:
@@ -152,8 +152,8 @@ def constant_value(
     """A `RaggedTensorValue` (or an array) of nested lists whose lengths may differ."""
     values, shape, nested = _rows_of(pylist, ragged_rank, inner_shape)
     kind: Any = dtype.as_numpy_dtype if isinstance(dtype, DType) else dtype
-    made: RaggedTensorValue | Array = _shaped(np.array(values, kind), shape)
+    result: RaggedTensorValue | Array = _shaped(np.array(values, kind), shape)
     counted_as = dtypes.as_dtype(row_splits_dtype).as_numpy_dtype
     for splits in reversed(nested):
-        made = RaggedTensorValue(made, np.array(splits, counted_as))
-    return made
+        result = RaggedTensorValue(result, np.array(splits, counted_as))
+    return result

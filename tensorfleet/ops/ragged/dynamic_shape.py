@@ -191,8 +191,8 @@ def _as_ragged(value: TensorLike) -> RaggedOrDense:
 
 
 def _counted(size: TensorLike, kind: dtypes.DType) -> Tensor:
-    made = to_tensor(size, None if isinstance(size, Tensor) else kind)
-    return made if made.dtype == kind else apply("Cast", made, DstT=kind)
+    tensor = to_tensor(size, None if isinstance(size, Tensor) else kind)
+    return tensor if tensor.dtype == kind else apply("Cast", tensor, DstT=kind)
 
 
 def _slices(sizes: Sequence[Tensor], kind: dtypes.DType) -> Tensor:
@@ -238,14 +238,14 @@ def _spread(sizes: list[Tensor], axis: int, wanted: Tensor) -> tuple[list[Tensor
     single = apply("Equal", size, one)
     rows = range_(_slices(sizes[: axis + 1], kind))
     if wanted.shape.rank == 0:
-        made = _fitted(size, wanted, axis)
+        spread = _fitted(size, wanted, axis)
         rows = repeat(rows, apply("SelectV2", single, wanted, one))
     else:
         fits = apply("LogicalOr", single, reduce_all(apply("Equal", wanted, size)))
-        made = _checked(wanted, fits, axis)
+        spread = _checked(wanted, fits, axis)
         parents = apply("FloorDiv", rows, apply("Maximum", size, one))
-        rows = repeat(rows, apply("SelectV2", single, gather(made, parents), one))
-    done = [*sizes[:axis], made]
+        rows = repeat(rows, apply("SelectV2", single, gather(spread, parents), one))
+    done = [*sizes[:axis], spread]
     for below in sizes[axis + 1 :]:
         kept, rows = _followed(below, rows)
         done.append(kept)

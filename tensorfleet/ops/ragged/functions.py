@@ -109,13 +109,13 @@ def _ragged_range(
     except ValueError:
         raise invalid("starts, limits, and deltas must have the same shape") from None
     kind = np.asarray(starts).dtype
-    made = (
+    ranges = (
         [np.arange(a, b, d).astype(kind) for a, b, d in rows]
         if rows.ndim
         else [np.arange(starts, limits, deltas)]
     )
-    ends = np.cumsum([0, *(len(m) for m in made)]).astype(Tsplits.np_dtype)
-    return ends, np.concatenate([np.zeros(0, kind), *made]).astype(kind)
+    ends = np.cumsum([0, *(len(m) for m in ranges)]).astype(Tsplits.np_dtype)
+    return ends, np.concatenate([np.zeros(0, kind), *ranges]).astype(kind)
 
 
 not_differentiable("RaggedRange")
@@ -131,10 +131,10 @@ def ragged_placeholder(
     """A ragged tensor that is fed with a `RaggedTensorValue`."""
     with name_scope(name, "RaggedPlaceholder"):
         inner = TensorShape([None]).concatenate(as_shape(value_shape)) if value_shape is not None else None
-        made: RaggedOrDense = placeholder(dtype, inner, "flat_values")
+        result: RaggedOrDense = placeholder(dtype, inner, "flat_values")
         for i in reversed(range(ragged_rank)):
-            made = RaggedTensor._of(made, placeholder(dtypes.int64, [None], f"row_splits_{i}"))
-        return made
+            result = RaggedTensor._of(result, placeholder(dtypes.int64, [None], f"row_splits_{i}"))
+        return result
 
 
 @export("ragged.range")

@@ -75,7 +75,7 @@ def _alike(values: Sequence[TensorLike]) -> tuple[list[RaggedOrDense], int | Non
     deepest = max((p.ragged_rank for p in parts if isinstance(p, RaggedTensor)), default=0)
     splits = [p.row_splits.dtype.base_dtype for p in parts if isinstance(p, RaggedTensor)]
     kind = dtypes.int64 if dtypes.int64 in splits or not splits else dtypes.int32
-    made: list[RaggedOrDense] = []
+    alike: list[RaggedOrDense] = []
     for part in parts:
         if isinstance(part, RaggedTensor):
             whole = part
@@ -84,15 +84,15 @@ def _alike(values: Sequence[TensorLike]) -> tuple[list[RaggedOrDense], int | Non
                     part.flat_values, ragged_rank=deepest - part.ragged_rank, row_splits_dtype=kind
                 )
                 whole = part.with_flat_values(inner)
-            made.append(whole.with_row_splits_dtype(kind))
+            alike.append(whole.with_row_splits_dtype(kind))
         elif deepest:
-            made.append(RaggedTensor.from_tensor(part, ragged_rank=deepest, row_splits_dtype=kind))
+            alike.append(RaggedTensor.from_tensor(part, ragged_rank=deepest, row_splits_dtype=kind))
         else:
-            made.append(part)
-    ranks = [p.shape.rank for p in made if p.shape.rank is not None]
+            alike.append(part)
+    ranks = [p.shape.rank for p in alike if p.shape.rank is not None]
     if ranks and min(ranks) != max(ranks):
         raise ValueError(f"All inputs must have the same rank, got ranks {ranks}.")
-    return made, ranks[0] if ranks else None
+    return alike, ranks[0] if ranks else None
 
 
 def _joined(parts: list[Any], axis: int) -> Any:
@@ -137,10 +137,10 @@ def tile(input: RaggedTensor, multiples: TensorLike, name: str | None = None) ->
         times = multiples if isinstance(multiples, (list, tuple)) else constant_value(to_tensor(multiples))
         if times is None:
             raise ValueError("multiples must be known when the graph is built to tile a ragged tensor.")
-        made = input
+        result = input
         for axis, count in enumerate(times):
             if int(count) == 1:
                 continue
-            parts = [made] * int(count)
-            made = _joined(parts, axis) if parts else _joined([made], axis)[..., :0]
-        return made
+            parts = [result] * int(count)
+            result = _joined(parts, axis) if parts else _joined([result], axis)[..., :0]
+        return result

@@ -81,10 +81,10 @@ def map_fn(
 
 
 def _rows(value: TensorLike) -> RaggedOrDense:
-    made = value if isinstance(value, RaggedTensor) else to_tensor(value, name="elem")
-    if made.shape.rank == 0:
+    result = value if isinstance(value, RaggedTensor) else to_tensor(value, name="elem")
+    if result.shape.rank == 0:
         raise ValueError("elements in elems must be 1+ dimensional Tensors, not scalars")
-    return made
+    return result
 
 
 def _type_of(value: TensorLike) -> RaggedTensorType | DType:

@@ -129,8 +129,8 @@ class RaggedTensor(CompositeTensor):
             lengths = splits_of(row_lengths, "row_lengths")
             ends = apply("Cumsum", lengths, np.array(0, np.int32))
             splits = apply("ConcatV2", [zero_of(lengths.dtype), ends], 0)
-            made: RaggedTensor = cls.from_row_splits(values, splits, validate=validate)
-            return made._knowing(row_lengths=lengths)
+            ragged: RaggedTensor = cls.from_row_splits(values, splits, validate=validate)
+            return ragged._knowing(row_lengths=lengths)
 
     @classmethod
     def from_row_starts(
@@ -172,8 +172,8 @@ class RaggedTensor(CompositeTensor):
                 total.shape.assert_has_rank(0)
                 _check_nrows(constant_value(total), constant_value(rows))
                 splits = segment_ids_to_row_splits(rows, total)
-            made: RaggedTensor = cls.from_row_splits(values, splits, validate=validate)
-            return made._knowing(**known)
+            ragged: RaggedTensor = cls.from_row_splits(values, splits, validate=validate)
+            return ragged._knowing(**known)
 
     @classmethod
     def from_nested_row_splits(
@@ -213,10 +213,10 @@ class RaggedTensor(CompositeTensor):
         if len(counts) != len(nested_value_rowids):
             raise ValueError("`nested_nrows` must have the same length as `nested_value_rowids`")
         with name_scope(name, "RaggedFromNestedValueRowIds"):
-            made: RaggedTensor = flat_values
+            result: RaggedTensor = flat_values
             for rows, count in reversed(list(zip(nested_value_rowids, counts, strict=True))):
-                made = cls.from_value_rowids(made, rows, count, validate=validate)
-            return made
+                result = cls.from_value_rowids(result, rows, count, validate=validate)
+            return result
 
     @classmethod
     def _nested(
@@ -231,10 +231,10 @@ class RaggedTensor(CompositeTensor):
         if isinstance(nested, Tensor):
             raise TypeError(f"{_NESTED[what]} must be a list of Tensors")
         with name_scope(name, f"RaggedFromNested{what}"):
-            made: RaggedTensor = flat
+            result: RaggedTensor = flat
             for part in reversed(list(nested)):
-                made = make(made, part, validate=validate)
-            return made
+                result = make(result, part, validate=validate)
+            return result
 
     @classmethod
     def from_tensor(
@@ -286,17 +286,17 @@ class RaggedTensor(CompositeTensor):
             if sp.shape.rank not in (None, 2):
                 raise ValueError(f"rank(st_input) must be 2, got {sp.shape.rank}")
             rows = cast(sp.indices[:, 0], kind)
-            made = cls.from_value_rowids(sp.values, rows, cast(sp.dense_shape[0], kind), validate=False)
+            ragged = cls.from_value_rowids(sp.values, rows, cast(sp.dense_shape[0], kind), validate=False)
             expected = apply(
                 "Sub",
                 apply("Range", 0, _count(sp.values, kind), 1, Tidx=kind),
-                gather(made.row_starts(), rows),
+                gather(ragged.row_starts(), rows),
             )
             check = assert_equal(
                 cast(sp.indices[:, 1], kind), expected, message="SparseTensor is not right-ragged"
             )
             with control_dependencies([check]):
-                return cls._of(sp.values, apply("Identity", made.row_splits))
+                return cls._of(sp.values, apply("Identity", ragged.row_splits))
 
     # -- its parts --
 
@@ -448,9 +448,9 @@ class RaggedTensor(CompositeTensor):
             sp = self.to_sparse()
             default = zeros((), self.dtype) if default_value is None else to_tensor(default_value, self.dtype)
             parts = sp.indices, sp.dense_shape, sp.values, default
-            made: Tensor = sparse_to_dense(*parts, validate_indices=False)
-            made.set_shape(self.shape)
-            return made
+            result: Tensor = sparse_to_dense(*parts, validate_indices=False)
+            result.set_shape(self.shape)
+            return result
 
     def to_list(self) -> NoReturn:
         """The rows as nested lists: only of a fetched value."""

@@ -100,12 +100,14 @@ def _reduced(
     def dense(x: Tensor, a: int) -> Tensor:
         return apply(kind, x, [a])
 
-    made: RaggedOrDense = data
+    result: RaggedOrDense = data
     for a in axes:
-        made = _along(op_type, made, a, dense)
+        result = _along(op_type, result, a, dense)
         if keepdims:
-            made = expand_dims(made, a) if isinstance(made, RaggedTensor) else apply("ExpandDims", made, a)
-    return made
+            result = (
+                expand_dims(result, a) if isinstance(result, RaggedTensor) else apply("ExpandDims", result, a)
+            )
+    return result
 
 
 def _declare(name: str, kind: str, op_type: str) -> Reduction:
@@ -165,10 +167,10 @@ def _logical(name: str, number: Reduction) -> Reduction:
             numbers = input_tensor.with_flat_values(
                 apply("Cast", input_tensor.flat_values, DstT=dtypes.int32)
             )
-            made = number(numbers, axis, keepdims, None, reduction_indices, keep_dims)
-            if isinstance(made, RaggedTensor):
-                return made.with_flat_values(apply("Cast", made.flat_values, DstT=dtypes.bool_))
-            return apply("Cast", made, DstT=dtypes.bool_)
+            count = number(numbers, axis, keepdims, None, reduction_indices, keep_dims)
+            if isinstance(count, RaggedTensor):
+                return count.with_flat_values(apply("Cast", count.flat_values, DstT=dtypes.bool_))
+            return apply("Cast", count, DstT=dtypes.bool_)
 
     reduce.__name__ = name
     reduce.__doc__ = f"`tf.{name}` of a ragged tensor."

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TypeAlias
+from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.graph.scopes import name_scope
 from tensorfleet.graph.sparse_tensor import SparseTensor, to_sparse, with_static_shape
+from tensorfleet.kernels.lanes import Lanes
 from tensorfleet.kernels.sparse import bracketed, by_place, check_sparse, invalid, places, positions
 from tensorfleet.ops.argument_order import takes_old_order
 from tensorfleet.ops.common import vector_of
@@ -348,11 +350,21 @@ def _reshaped_shapes(op: Operation) -> list[TensorShape]:
     return [TensorShape._of((count, rank)), vector_of(rank)]
 
 
+def _reshape_lanes(ops: list[Operation], given: Sequence[Any]) -> tuple[Lanes, Lanes] | None:
+    """The same for several operations, where nothing changes: as an embedding column does to its words."""
+    indices, shape, new_shape = given
+    if not (isinstance(indices, Lanes) and isinstance(shape, Lanes) and isinstance(new_shape, Lanes)):
+        return None
+    same = shape.alike(new_shape) and (shape.data == new_shape.data).all() and (shape.data >= 0).all()
+    return (indices, new_shape) if same else None
+
+
 @op(
     "SparseReshape",
     "input_indices: int64[2], input_shape: int64, new_shape: int64 -> output_indices: int64, output_shape: int64",
     shape=_reshaped_shapes,
     host=True,
+    joined=_reshape_lanes,
     examples=[
         case(_I, _S, np.array([2, -1], np.int64)),
         case(_I, _S, np.array([12], np.int64)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.graph.scopes import control_dependencies, name_scope
 from tensorfleet.graph.sparse_tensor import SparseTensor, SparseTensorValue, to_sparse
 from tensorfleet.kernels.arrays import all_within
+from tensorfleet.kernels.lanes import Lanes, Order, globally, within
 from tensorfleet.kernels.sparse import by_place, check_sparse, invalid
 from tensorfleet.ops.array.checks import assert_equal, assert_less_equal
 from tensorfleet.ops.array.constructors import zeros_like
@@ -161,6 +163,43 @@ def _filled_shapes(op: Operation) -> list[TensorShape]:
     return [TensorShape._of((None, rank)), vector_of(None), vector_of(rows), vector_of(count)]
 
 
+def _fill_lanes(ops: list[Operation], given: Sequence[Any]) -> tuple[Lanes, ...] | None:
+    """The same for several sparse tensors whose elements are in order: their rows are put behind each other."""
+    indices, values, shape, default = given
+    if not all(isinstance(x, Lanes) for x in (indices, values, shape)) or not indices.alike(values):
+        return None
+    dims = shape.as_matrix()
+    fits = dims is not None and indices.data.ndim == 2 and indices.data.shape[1] == dims.shape[1]
+    if not fits or isinstance(default, Lanes) or default.ndim:
+        return None
+    counts = dims[:, 0]
+    starts = [0, *np.cumsum(counts).tolist()]
+    if indices.order is Order.COUNTING and (counts == indices.sizes).all():
+        empty = indices.like(np.zeros(starts[-1], np.bool_))
+        return indices, values, empty, indices.like(indices.data[:, 0], Order.COUNTING)
+    local = indices.like(indices.data[:, 0])
+    if not within(local, counts):
+        return None
+    row = globally(local, np.array(starts[:-1]))
+    if not (row[1:] >= row[:-1]).all():
+        return None
+    empty = np.ones(starts[-1], np.bool_)
+    empty[row] = False
+    missing = empty.nonzero()[0]
+    if not len(missing):
+        return indices, values, Lanes(empty, starts), indices.like(indices.places, Order.COUNTING)
+    added = np.searchsorted(missing, np.array(starts))  # missing rows before each lane
+    filled_starts = np.asarray(indices.starts) + added
+    at = np.searchsorted(row, missing)
+    filled = np.insert(values.data, at, np.full(len(missing), default, values.data.dtype))
+    new = np.zeros((len(missing), indices.data.shape[1]), np.int64)
+    new[:, 0] = missing - np.repeat(np.array(starts[:-1]), np.diff(added))
+    places = np.insert(indices.data, at, new, axis=0)
+    back = np.arange(len(row)) + np.searchsorted(missing, row) - indices.for_each_row(filled_starts[:-1])
+    wide = filled_starts.tolist()
+    return Lanes(places, wide), Lanes(filled, wide), Lanes(empty, starts), indices.like(back)
+
+
 @op(
     "SparseFillEmptyRows",
     "indices: int64[n,_], values: T[n], dense_shape: int64[1], default_value: T -> output_indices: int64, "
@@ -168,6 +207,7 @@ def _filled_shapes(op: Operation) -> list[TensorShape]:
     "T: type",
     shape=_filled_shapes,
     host=True,
+    joined=_fill_lanes,
     examples=[
         case(np.array([[0, 1], [2, 0], [2, 1]], np.int64), _V, _S, np.array(9.5)),
         case(np.array([[2, 1], [0, 0], [2, 0]], np.int64), _V, _S, np.array(9.5)),

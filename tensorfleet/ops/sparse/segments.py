@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from tensorfleet.graph.kernels import raise_now
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import gradient, not_differentiable, op
 from tensorfleet.kernels.arrays import all_within, is_numpy
+from tensorfleet.kernels.lanes import Lanes, Order, globally, within
 from tensorfleet.ops.common import static_value
 from tensorfleet.ops.elementwise import POSITIVE, REAL, wide
 from tensorfleet.ops.math.segments import disorder, in_groups, one_each, sums_in_any_order
@@ -96,6 +98,21 @@ def _reduced(xp: ArrayModule, data: Array, indices: Array, ids: Array, count: in
     return total.astype(data.dtype, copy=False)
 
 
+def _reduced_lanes(data: Lanes, indices: Lanes, ids: Lanes, kind: str) -> tuple[Lanes] | None:
+    """The same for several operations: their groups are put behind each other."""
+    if not indices.alike(ids) or not within(indices, data.sizes) or not ids.sizes.all():
+        return None
+    rows = globally(indices, data.firsts)
+    if ids.order is Order.COUNTING:
+        return (ids.like(data.data.take(rows, axis=0)),)
+    counts = ids.data.take(np.asarray(ids.starts[1:]) - 1) + 1
+    starts = [0, *np.cumsum(counts).tolist()]
+    groups = globally(ids, np.array(starts[:-1]))
+    if ids.data.min() < 0 or not (groups[1:] >= groups[:-1]).all():
+        return None
+    return (Lanes(_reduced(np, data.data, rows, groups, starts[-1], kind), starts),)
+
+
 def _declare(name: str, types: str, kind: str) -> None:
     """Declares both forms of an op: the number of groups comes from the data, hence on the host, or is an input."""
 
@@ -109,6 +126,10 @@ def _declare(name: str, types: str, kind: str) -> None:
         _check(xp, data, indices, ids, int(num), check)
         return _reduced(xp, data, indices, ids, int(num), kind)
 
+    def several(ops: list[Operation], given: Sequence[Lanes]) -> tuple[Lanes] | None:
+        data, indices, ids = given
+        return _reduced_lanes(data, indices, ids, kind)
+
     inputs = "data: T[1+], indices: Tidx[1], segment_ids: Tsegmentids[1]"
     op(
         name,
@@ -116,6 +137,7 @@ def _declare(name: str, types: str, kind: str) -> None:
         f"T: {types}; Tidx: index = int32; Tsegmentids: index = int32; {_SPARSE}",
         shape=_shape,
         host=True,
+        joined=several,
         examples=[case(_DATA, _INDICES, _IDS), case(REAL, _INDICES % 2, _IDS.astype(np.int64))],
     )(on_host)
     op(
@@ -184,6 +206,19 @@ def _scattered(
     return _add_rows(xp, share, None if alone else ids, indices, rows).astype(grad.dtype, copy=False)
 
 
+def _scattered_lanes(
+    grad: Lanes, indices: Lanes, ids: Lanes, rows: Lanes | Array, kind: str
+) -> tuple[Lanes] | None:
+    """The same for several operations: their rows are put behind each other."""
+    counts = rows.data if isinstance(rows, Lanes) else np.full(grad.count, rows)
+    if not (indices.alike(ids) and within(indices, counts) and within(ids, grad.sizes)):
+        return None
+    starts = [0, *np.cumsum(counts).tolist()]
+    places, groups = globally(indices, np.array(starts[:-1])), globally(ids, grad.firsts)
+    made = _scattered(np, grad.data, places, groups, starts[-1], raise_now, kind)
+    return (Lanes(made, starts),)
+
+
 def _first_outside(places: Array, size: int) -> tuple[int, Any]:
     places = np.asarray(places)
     at = int(np.argmax((places < 0) | (places >= size)))
@@ -200,6 +235,10 @@ def _declare_gradient(name: str, kind: str) -> None:
     ) -> Array:
         return _scattered(xp, grad, indices, ids, int(rows), check, kind)
 
+    def several(ops: list[Operation], given: Sequence[Any]) -> tuple[Lanes] | None:
+        grad, indices, ids, rows = given
+        return _scattered_lanes(grad, indices, ids, rows, kind)
+
     rows = np.concatenate([POSITIVE, POSITIVE * 2])
     op(
         name,
@@ -207,6 +246,7 @@ def _declare_gradient(name: str, kind: str) -> None:
         "T: floating; Tidx: index = int32; Tsegmentids: index = int32",
         shape=_grad_shape,
         static=["output_dim0"],
+        joined=several,
         examples=[case(rows, _INDICES, _IDS, np.int32(3), grad=False)],
     )(kernel)
 

@@ -142,11 +142,11 @@ class CriticalSection:
             first = len(graph.get_operations())
             with control_dependencies([lock]):
                 result = fn()
-            made = graph.get_operations()[first:]
-            self._check_nothing_recursive(made)
-            self._wait_for_captured(lock._op, made)
+            ops = graph.get_operations()[first:]
+            self._check_nothing_recursive(ops)
+            self._wait_for_captured(lock._op, ops)
             resources = frozenset(
-                t for o in made for t in o._inputs if t.dtype.name == "resource" and t._op not in made
+                t for o in ops for t in o._inputs if t.dtype.name == "resource" and t._op not in ops
             )
             self._check_resources(resources, exclusive_resource_access)
             flat = [_passed(x) for x in nest.flatten(result)] if result is not None else []

@@ -319,8 +319,10 @@ class MapStagingArea(StagingArea):
                 raise ValueError(
                     f"Number of indices '{len(at)}' doesn't match number of values '{len(values)}'"
                 )
-        made = [self._component(v, self._dtypes[i], self._shapes[i]) for v, i in zip(values, at, strict=True)]
-        return made, at
+        parts = [
+            self._component(v, self._dtypes[i], self._shapes[i]) for v, i in zip(values, at, strict=True)
+        ]
+        return parts, at
 
     def _wanted(self, indices: Any) -> list[int]:
         if indices is None:
@@ -369,13 +371,13 @@ class MapStagingArea(StagingArea):
         with colocate_with(self._root):
             if key is None:
                 name = self._called(name, "get_nokey")
-                made = apply_op(f"{self._prefix}UnstageNoKey", at, name=name, **self._options(at))
+                op = apply_op(f"{self._prefix}UnstageNoKey", at, name=name, **self._options(at))
             else:
                 name = self._called(name, "get")
-                made = apply_op(f"{self._prefix}Unstage", key, at, name=name, **self._options(at))
+                op = apply_op(f"{self._prefix}Unstage", key, at, name=name, **self._options(at))
         if key is not None:
-            return key, self._values(made.outputs, at)
-        return self._brought(made.outputs[:1])[0], self._values(made.outputs[1:], at)
+            return key, self._values(op.outputs, at)
+        return self._brought(op.outputs[:1])[0], self._values(op.outputs[1:], at)
 
     def peek(  # type: ignore[override]
         self, key: TensorLike, indices: Sequence[int | str] | None = None, name: str | None = None
@@ -384,8 +386,8 @@ class MapStagingArea(StagingArea):
         at = self._wanted(indices)
         with colocate_with(self._root):
             name = self._called(name, "pop")  # as TensorFlow calls it
-            made = apply_op(f"{self._prefix}Peek", key, at, name=name, **self._options(at))
-        return self._values(made.outputs, at)
+            op = apply_op(f"{self._prefix}Peek", key, at, name=name, **self._options(at))
+        return self._values(op.outputs, at)
 
     def size(self, name: str | None = None) -> Tensor:
         """How many elements are complete."""

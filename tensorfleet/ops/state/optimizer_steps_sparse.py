@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,9 +16,14 @@ from tensorfleet.graph.kernel_types import Kernel
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.kernels import optimizer_rules as rules
+from tensorfleet.kernels.lane_kernels import LaneKernel
+from tensorfleet.kernels.lanes import Lanes
 from tensorfleet.kernels.rows import IndexTurns, check_rows, put_rows
 from tensorfleet.ops.common import SCALAR
 from tensorfleet.ops.state.optimizer_steps import Rule, bare_names, flag_attrs, state_shape, typed
+
+# Elements that are changed at a time: what a rule computes in between then stays in the cache.
+_PIECE_ELEMENTS = 1 << 15
 
 
 def _sparse_shape(op: Operation) -> TensorShape | list[TensorShape]:
@@ -49,10 +56,7 @@ def _check(var: Array, grad: Array, indices: Array) -> Array:
 
 def _kernel(rule: Rule, state: list[str], inputs: list[str], flags: tuple[str, ...]) -> Kernel:
     count, grad_at, indices_at = len(state), inputs.index("grad"), inputs.index("indices")
-    # The rule wants its arguments in the dense op's order, where "grad" may be called "delta".
-    takes = [p.name for p in inspect.signature(rule).parameters.values() if p.kind is not p.KEYWORD_ONLY][1:]
-    wanted = ["grad" if n == "delta" else n for n in takes[count:]]
-    positions = [inputs.index(n) for n in wanted]
+    positions = _positions(rule, count, inputs)
 
     def kernel(xp: ArrayModule, *values: Array, op: Operation) -> None:
         arrays, grad = values[:count], np.asarray(values[grad_at])
@@ -73,13 +77,45 @@ def _kernel(rule: Rule, state: list[str], inputs: list[str], flags: tuple[str, .
     return kernel
 
 
+def _several(rule: Rule, state: list[str], inputs: list[str], flags: tuple[str, ...]) -> LaneKernel:
+    """The new rows of several variables at once, made of their old ones; no row occurs twice."""
+    count, grad_at = len(state), inputs.index("grad")
+    positions = _positions(rule, count, inputs)
+
+    def several(ops: list[Operation], given: Sequence[Any]) -> tuple[Lanes, ...] | None:
+        rows, grad = given[:count], given[grad_at]
+        scalars = [given[p] for p in positions if p != grad_at]
+        if grad.data.shape != rows[0].data.shape or any(isinstance(s, Lanes) or s.ndim for s in scalars):
+            return None
+        chosen = {flag: ops[0]._attrs[flag] for flag in flags}
+        piece = max(_PIECE_ELEMENTS // max(math.prod(grad.data.shape[1:]), 1), 1)
+        for start in range(0, len(grad.data), piece):
+            part = slice(start, start + piece)
+            old = [r.data[part] for r in rows]
+            rest = [grad.data[part] if p == grad_at else given[p] for p in positions]
+            for to, new in zip(old, rule(np, *old, *rest, **chosen), strict=True):
+                to[...] = new
+        return tuple(rows)
+
+    return several
+
+
+def _positions(rule: Rule, count: int, inputs: list[str]) -> list[int]:
+    """The inputs of the op in the order in which the rule wants them, after its variables."""
+    # The rule wants its arguments in the dense op's order, where "grad" may be called "delta".
+    takes = [p.name for p in inspect.signature(rule).parameters.values() if p.kind is not p.KEYWORD_ONLY][1:]
+    return [inputs.index("grad" if n == "delta" else n) for n in takes[count:]]
+
+
 def _register(
     name: str, rule: Rule, state: str, rest: str, flags: tuple[str, ...] = (), resource_only: bool = False
 ) -> None:
     """Declares SparseApply<name> and ResourceSparseApply<name>."""
     variables = bare_names(state)
-    kernel = _kernel(rule, variables, variables + bare_names(rest), flags)
+    inputs = variables + bare_names(rest)
+    kernel = _kernel(rule, variables, inputs, flags)
     shared: dict[str, Any] = {"shape": _sparse_shape, "updates": variables, "rows": "indices"}
+    shared["joined"] = _several(rule, variables, inputs, flags)
     rest = rest.replace("indices", "indices: Tindices")
     attrs = f"T: number; Tindices: index; {flag_attrs(flags)}"
     if not resource_only:

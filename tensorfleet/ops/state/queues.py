@@ -166,9 +166,9 @@ class QueueBase:
 
     def dequeue_many(self, n: TensorLike, name: str | None = None) -> Any:
         """`n` elements as one batch; the operation waits until there are so many."""
-        made = self._dequeue("DequeueMany", name, n)
-        count = static_value(made, 1)
-        return self._taken(made, (None if count is None else int(count),))
+        op = self._dequeue("DequeueMany", name, n)
+        count = static_value(op, 1)
+        return self._taken(op, (None if count is None else int(count),))
 
     def dequeue_up_to(self, n: TensorLike, name: str | None = None) -> Any:
         """`n` elements as one batch, or as many as are left once the queue is closed."""

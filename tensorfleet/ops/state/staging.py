@@ -253,14 +253,14 @@ class StagingArea:
     def get(self, name: str | None = None) -> Any:
         """Takes the oldest element; the operation waits until there is one."""
         with colocate_with(self._root):
-            made = apply_op("Unstage", name=name or f"{self._name}_get", **self._attrs())
-        return self._results(made)
+            op = apply_op("Unstage", name=name or f"{self._name}_get", **self._attrs())
+        return self._results(op)
 
     def peek(self, index: TensorLike, name: str | None = None) -> Any:
         """The element at `index`, which stays where it is; the operation waits until there is one."""
         with colocate_with(self._root):
-            made = apply_op("StagePeek", index, name=name or f"{self._name}_peek", **self._attrs())
-        return self._results(made)
+            op = apply_op("StagePeek", index, name=name or f"{self._name}_peek", **self._attrs())
+        return self._results(op)
 
     def _results(self, made: Operation) -> Any:
         tensors = list(made._outputs)

@@ -93,8 +93,8 @@ def _scatter_into_gradient(op: Operation, d_list: Tensor) -> tuple[Tensor | None
 
 @gradient("TensorListConcat", "TensorListConcatV2")
 def _concat_gradient(op: Operation, dy: Tensor, _: Tensor) -> list[Tensor | None]:
-    made = apply("TensorListSplit", dy, _shape_of(op.inputs[0]), op.outputs[1])
-    return [made, *[None] * (len(op.inputs) - 1)]
+    split = apply("TensorListSplit", dy, _shape_of(op.inputs[0]), op.outputs[1])
+    return [split, *[None] * (len(op.inputs) - 1)]
 
 
 @gradient("TensorListSplit")

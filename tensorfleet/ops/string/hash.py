@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,20 +16,17 @@ from tensorfleet.graph.kernel_types import HostContext, Kernel
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.kernels.hashing import fingerprint64, murmur64, siphash64
+from tensorfleet.kernels.lane_kernels import LaneKernel
+from tensorfleet.kernels.lanes import Lanes
 from tensorfleet.kernels.packed_strings import Strings, together
 from tensorfleet.ops.common import same_as_input, static_value
 from tensorfleet.ops.samples import case
 
-# Strings per operation up to which those of several operations are hashed at once. Measured with four operations:
-# half the time with 512 strings each, the same with 8,192, several times slower with 32,768 (the copy).
-_MAX_JOINED_STRINGS = 1 << 13
 _WORDS = np.array([[b"a", b"", b"hello"], [b"x" * 20, b"y" * 50, b"z" * 200]], object)
 
 
 #: A hash function of many strings.
 Hash: TypeAlias = Callable[[Strings | Array], Array]
-#: The kernel of several operations at once: it gets the operations and the arguments of each.
-JoinedKernel: TypeAlias = Callable[[list[Operation], list[list[Strings | Array]]], list[tuple[Array]] | None]
 
 
 def _buckets(strings: Strings | Array, hashed: Hash, count: int) -> Array:
@@ -37,30 +34,30 @@ def _buckets(strings: Strings | Array, hashed: Hash, count: int) -> Array:
     return _in_buckets(hashes, count).reshape(np.shape(strings))
 
 
-def _in_buckets(hashes: Array, count: int) -> Array:
-    divisor = np.uint64(count)
+def _in_buckets(hashes: Array, count: int | Array) -> Array:
+    divisor = np.asarray(count, np.uint64)
     hashes -= hashes // divisor * divisor  # in numpy, faster than the remainder
     return hashes.view(np.int64)
 
 
-def _several(hashed: Hash) -> JoinedKernel:
+def _several(hashed: Hash) -> LaneKernel:
     """The kernel for several operations: all strings are hashed at once."""
 
-    def joined(ops: list[Operation], arguments: list[list[Strings | Array]]) -> list[tuple[Array]] | None:
-        arrays = [strings for (strings,) in arguments if type(strings) is np.ndarray]
-        total = sum(a.size for a in arrays)
-        if len(arrays) < len(ops) or total > _MAX_JOINED_STRINGS * len(ops):
-            return None
-        ends = np.cumsum([a.size for a in arrays])
-        hashes = np.split(hashed(np.concatenate([a.ravel() for a in arrays])), ends[:-1])
-        counts = (op._attrs["num_buckets"] for op in ops)
-        return [(_in_buckets(h, c).reshape(a.shape),) for h, c, a in zip(hashes, counts, arrays, strict=True)]
+    def joined(ops: list[Operation], given: Sequence[Lanes]) -> tuple[Lanes]:
+        (strings,) = given
+        hashes = hashed(strings.data.reshape(-1))
+        counts = [op._attrs["num_buckets"] for op in ops]
+        if len(set(counts)) == 1:
+            return (strings.like(_in_buckets(hashes, counts[0]).reshape(strings.data.shape)),)
+        each = strings.for_each_row(np.array(counts, np.uint64))
+        hashes = hashes.reshape(strings.data.shape)
+        return (strings.like(_in_buckets(hashes, each.reshape(-1, *[1] * (hashes.ndim - 1)))),)
 
     return joined
 
 
 def _bucket_op(
-    name: str, argument: str, attrs: str = "", joined: JoinedKernel | None = None, **example: Any
+    name: str, argument: str, attrs: str = "", joined: LaneKernel | None = None, **example: Any
 ) -> Callable[[Kernel], Kernel]:
     return op(
         name,

@@ -13,8 +13,8 @@ from tensorfleet.kernels.packed_strings import Strings
 from tensorfleet.kernels.record_origin import place_read
 from tensorfleet.passes.plan import Part, Plan, variable_of
 from tensorfleet.runtime.kernel_errors import refused
-from tensorfleet.runtime.resources import release
 from tensorfleet.runtime.segments.segment import reference_inputs, uninitialized
+from tensorfleet.runtime.variable_packs import WriterLocks, release
 from tensorfleet.state.tensor_lists import TensorList
 
 if TYPE_CHECKING:
@@ -260,15 +260,9 @@ class SameItem:
         (self.op,) = part.ops
         self.name = self.op.name
         self.device = part.device
-        first = plan.same[self.op]
-        self._pairs = [
-            (slots.made_by(a), slots.of(b)) for a, b in zip(self.op._outputs, first._outputs, strict=True)
-        ]
 
     def run(self, ctx: ExecutionContext, values: Values) -> None:
-        """Takes the other one's results."""
-        for mine, others in self._pairs:
-            values[mine] = values[others]
+        """Does nothing: whoever takes the results takes the other one's (`Slots.place`)."""
 
 
 class RowsItem(_Item):
@@ -279,14 +273,15 @@ class RowsItem(_Item):
         self.updated = [self.op.input_list(u)[0] for u in self.op.spec.updates]
         self.stores = [self.args[i] for i in self.updated]
         self.locking = sorted(set(self.stores), key=lambda s: s.order)
+        self.locks = WriterLocks(self.locking)
 
     def run(self, ctx: ExecutionContext, values: Values) -> None:
         """Runs the update."""
         args = self.arguments(values)
         opened = []
+        held: list[Any] = []
         try:
-            for store in self.locking:  # in one order everywhere, so that updates cannot deadlock
-                store.lock.acquire()
+            self.locks.acquire(held)
             for store in self.locking:  # readers wait from here on
                 store.gate.acquire()
                 opened.append(store)
@@ -305,7 +300,7 @@ class RowsItem(_Item):
         finally:
             for store in opened:
                 store.gate.release()
-            release(self.locking)
+            release(held)
 
     def change(self, args: Values) -> None:
         """Changes the arrays."""

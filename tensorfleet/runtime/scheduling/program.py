@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from tensorfleet.kernels.packed_strings import Strings
 from tensorfleet.passes.pipeline import divide
 from tensorfleet.passes.plan import Part, PartKind, Plan
 from tensorfleet.runtime.resources import ResourceManager, VariableStore
-from tensorfleet.runtime.scheduling.batched_host_ops import JoinedItem
+from tensorfleet.runtime.scheduling.batched_host_ops import joined_item, settle
 from tensorfleet.runtime.scheduling.cooperative import CooperativeRun
 from tensorfleet.runtime.scheduling.host_loops import Guarded, LoopItem, MergeItem
 from tensorfleet.runtime.scheduling.host_ops import ChunksItem, GatherItem, HostItem, RowsItem, SameItem
@@ -70,20 +70,37 @@ def _takes(item: Item) -> bool:
 class Slots:
     """Numbers the values that pass between the parts of one program."""
 
-    def __init__(self, fed: frozenset[Tensor] = frozenset()) -> None:
+    def __init__(
+        self, fed: frozenset[Tensor] = frozenset(), same: Mapping[Tensor, Tensor] | None = None
+    ) -> None:
         self._of: dict[Tensor, int] = {}
+        self._joint: dict[tuple[int, ...], int] = {}
         self._fed = fed
+        self._same = same or {}
+        #: the slots that somebody reads
+        self.read: set[int] = set()
 
     def made_by(self, tensor: Tensor) -> int:
         """The slot that the operation of a tensor writes to: of a fed one not its own, which has what was fed."""
-        return self.of(stand_in(tensor) if tensor in self._fed else tensor)
+        return self.place(stand_in(tensor) if tensor in self._fed else tensor)
 
     def of(self, tensor: Tensor) -> int:
-        """The slot of a tensor."""
-        return self._of.setdefault(tensor, len(self._of))
+        """The slot of a tensor, for somebody who reads it."""
+        slot = self.place(tensor)
+        self.read.add(slot)
+        return slot
+
+    def place(self, tensor: Tensor) -> int:
+        """The slot of a tensor. One that has the value of another has its slot too."""
+        tensor = self._same.get(tensor, tensor)
+        return self._of.setdefault(tensor, len(self))
+
+    def joint(self, slots: tuple[int, ...]) -> int:
+        """The slot of several values as one."""
+        return self._joint.setdefault(slots, len(self))
 
     def __len__(self) -> int:
-        return len(self._of)
+        return len(self._of) + len(self._joint)
 
 
 # A segment of so few operations, none of them heavy, has run before another thread would have started.
@@ -91,7 +108,7 @@ _MAX_INLINE_STEPS = 8
 _OP_ITEMS: dict[PartKind, Callable[[Part, Plan, Slots, ResourceManager], OpItem]] = {
     PartKind.INDEX: IndexItem,
     PartKind.HOST: HostItem,
-    PartKind.JOINED: JoinedItem,
+    PartKind.JOINED: joined_item,
     PartKind.ROWS: RowsItem,
     PartKind.CHUNKS: ChunksItem,
     PartKind.GATHER: GatherItem,
@@ -118,7 +135,10 @@ class Program:
     """What one combination of fetches and feeds runs, ready to go."""
 
     def __init__(self, plan: Plan, resources: ResourceManager) -> None:
-        slots = Slots(plan.fed)
+        same = {op: plan.same[op] for part in plan.parts if part.kind is PartKind.SAME for op in part.ops}
+        slots = Slots(
+            plan.fed, {a: b for op in same for a, b in zip(op._outputs, same[op]._outputs, strict=True)}
+        )
         self.plan = plan
         self._resources = resources
         self._watch = Watch()
@@ -134,6 +154,7 @@ class Program:
             for j in part.after:
                 self.followers[j].append(i)
         self.fetch_slots = [self._fetch(t, plan, slots, resources) for t in plan.fetches]
+        settle(self.items, slots)
         self._strings = any(t.dtype.base_dtype == dtypes.string for t in plan.fetches)
         self.template: Values = [None] * len(slots)
         for tensor, value in plan.constants.items():
@@ -146,8 +167,10 @@ class Program:
         self.sequential = len({hardware(p.device) for p in plan.parts}) <= 1 and self._one_after_the_other()
         #: when it is each item's turn, if several functions of the user's might wait for each other
         self.turn = self._turns() if self.sequential else []
-        # A segment of NoOps only orders others, which the list does already.
-        self.work = [i for i in self._in_order if not (isinstance(i, SegmentItem) and not i.segment.steps)]
+        # A segment of NoOps only orders others, which the list does already, and so does a shared result.
+        idle: list[Item] = [i for i in self._in_order if isinstance(i, SegmentItem) and not i.segment.steps]
+        idle += [i for i in self._in_order if isinstance(i, SameItem)]
+        self.work = [i for i in self._in_order if i not in idle]
         # Nothing to wait for either: such a step needs no cancelling.
         self.inline = self.sequential and not any(map(_may_last, self.items))
 

@@ -5,18 +5,24 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Sequence
-from itertools import starmap
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tensorfleet.base import errors
-from tensorfleet.kernels import conv_library
+from tensorfleet.kernels import conv_library, conv_onednn
 from tensorfleet.kernels.aligned_memory import aligned
 from tensorfleet.runtime.devices import jax_device, load_jax, on_cpu
-from tensorfleet.runtime.segments.segment import _CONCRETE, NeedsValue, Segment, SegmentStep
+from tensorfleet.runtime.segments import background
+from tensorfleet.runtime.segments.batches import NotStackable
+from tensorfleet.runtime.segments.compiled_segment import ArrayShape, CompiledSegment
+from tensorfleet.runtime.segments.masking import Unpaddable
+from tensorfleet.runtime.segments.packing import Packing, plan_packing
+from tensorfleet.runtime.segments.padded_sizes import PaddedSizes
+from tensorfleet.runtime.segments.padded_trace import PaddedTrace
+from tensorfleet.runtime.segments.segment import NeedsValue, Segment, SegmentStep
 from tensorfleet.runtime.segments.shape_variance import Varying
+from tensorfleet.runtime.segments.tracing import TooManySteps, Tracer
 from tensorfleet.runtime.segments.trial import Trial, shapes_of
 from tensorfleet.runtime.segments.xla_barriers import Barriers
 from tensorfleet.runtime.segments.xla_options import (
@@ -31,6 +37,8 @@ if TYPE_CHECKING:
     from jax import Device
 
     from tensorfleet.base.types import Array, ArrayModule
+    from tensorfleet.runtime.resources import VariableStore
+    from tensorfleet.runtime.segments.batches import Unit
     from tensorfleet.runtime.values import Signature, Values
 
 # Shapes that keep changing run in numpy after so many programs: a changing batch size must not compile for ever.
@@ -47,74 +55,12 @@ _MIN_PASSED_BYTES = 1 << 20
 _EAGER_SIGNATURES = 2
 _EAGER_SIGNATURES_OF_HEAVY = 4
 _EXPECTED_COMPILE_SECONDS = 1.0  # before anything was compiled
+# A step that could use the program being compiled leaves it as much time as it takes itself, up to this much.
+_MAX_GIVEN_SECONDS = 0.05
 # Variables are changed in place as long as others seldom want them meanwhile (decision 16). A disturbed run counts as
 # so many undisturbed ones, so more than one in nine fills the count; then the next program makes new arrays again.
 _DISTURBANCE_WEIGHT = 8
 _MAX_DISTURBANCE = 128
-
-
-class CompiledSegment:
-    """One signature of a segment as an XLA program."""
-
-    __slots__ = ("_direct", "call", "constants", "cpu", "joined", "proven", "reused", "skips")
-
-    def __init__(
-        self,
-        call: Callable[..., Any],
-        cpu: Device | None,
-        skips: list[int],
-        joined: list[list[int]],
-        constants: tuple[Array, ...],
-        reused: tuple[int, ...] = (),
-    ) -> None:
-        self.call = self._direct = call
-        self.constants = constants  # its last argument, always the same
-        self.cpu = cpu  # which of the CPU's devices it runs on, None for the usual one
-        self.skips = skips
-        self.joined = joined  # inputs that are passed as one
-        self.reused = reused  # variables that get their new values in place, beside those the segment owns
-        self.proven = False  # whether it has run before: it may have asked for more memory than there is
-
-    def run(self, args: tuple[Any, ...], made: list[Any]) -> tuple[Values, Values, list[Array]]:
-        """Gives the outputs, the new values of variables, and whether all checks held, if there are any.
-
-        The step is over when the results are ready: XLA may still be reading the caller's arrays until then.
-        """
-        with within_xla:
-            # Extended in C: an interrupt (Ctrl-C) is raised after `made` has the results, never between the two. The old
-            # values of variables may be gone by then (decision 16).
-            made.extend(starmap(self._direct, ((*args, self.constants),)))
-            outputs, written, ok = made[0]
-            for result in ok or written or outputs:  # all of them become ready together
-                if result is not None:
-                    result.block_until_ready()
-                    break
-        if not self.proven:
-            self.proven = True
-            # At the first call JAX makes `_call`, its entry in C++. It saves the Python function around it.
-            self._direct = getattr(self.call, "_call", None) or self.call
-        return outputs, written, ok
-
-
-class _Checks:
-    """Collects the checks of kernels while they are traced."""
-
-    def __init__(self, jnp: ArrayModule) -> None:
-        self._jnp = jnp
-        self.flags: list[Any] = []
-
-    def __call__(
-        self, ok: Any, message: Callable[[], str] | str, kind: Callable[..., errors.OpError] | None = None
-    ) -> None:
-        if not isinstance(ok, (bool, *_CONCRETE)):
-            self.flags.append(self._jnp.all(ok))
-        elif not np.all(ok):
-            text = message() if callable(message) else message
-            raise (kind or errors.InvalidArgumentError)(None, None, text)
-
-    def passed(self) -> Array:
-        """Whether none of the checks has failed so far."""
-        return self._jnp.all(self._jnp.stack(self.flags)) if self.flags else self._jnp.asarray(True)
 
 
 class Compiler(Trial):
@@ -134,9 +80,15 @@ class Compiler(Trial):
         self.flags = _fed_conditions(segment) if segment.guarded else set()
         self.static_inputs |= self.flags
         self.varying: Varying | None = None  # is told the shapes of all values, while that is of interest
+        self.padded: PaddedSizes | None = (
+            None  # the lengths that programs are padded to, once these keep changing
+        )
         # Whether variables get their new values in place; how often somebody else wanted them meanwhile (weighted).
         self.reuses = "/device:CPU" in device and not others
         self.disturbed = 0
+        self.pending = False  # while a program is compiled in the background
+        self.in_step = False  # whether steps have to compile: some values must be known
+        self.stores: Sequence[VariableStore] = ()  # of the segment's variables, which may then be packed
 
     def note_disturbance(self, disturbed: bool) -> None:
         """Notes whether somebody else had, or wanted, a variable whose memory a program was to use again."""
@@ -149,6 +101,16 @@ class Compiler(Trial):
                 self.reuses = False
                 self.programs = {k: p for k, p in self.programs.items() if p is None or not p.reused}
 
+    def drop(self, program: CompiledSegment) -> None:
+        """Forgets a program whose packs are no more. Without the lock: the caller has those of variables."""
+        for key, one in list(self.programs.items()):
+            if one is program:
+                self.programs.pop(key, None)
+
+    def keyed(self) -> tuple[int, ...]:
+        """The variables that `key` looks at, beside those that the segment owns."""
+        return (*self.loose, *self.static_variables)
+
     def program(self, inputs: Sequence[Any], state: Sequence[Any]) -> CompiledSegment | None:
         """The program for these arguments, compiled now if need be; None to run in numpy."""
         key = self.key(inputs, state)
@@ -157,7 +119,17 @@ class Compiler(Trial):
             if self.varying is not None:
                 self.varying.runs += 1
             return found
+        if self._compiles_beside():
+            self._start(key, inputs, state)
+            if self.pending:
+                background.wait(min(self.fastest, _MAX_GIVEN_SECONDS))
+            return None
+        return self._compiled_in_step(inputs, state)
+
+    def _compiled_in_step(self, inputs: Sequence[Any], state: Sequence[Any]) -> CompiledSegment | None:
+        """The program, compiled while the step waits if that is worth it."""
         with self.lock:
+            self._adopt_lengths()
             key = self.key(inputs, state)  # another thread may have made more of it static meanwhile
             if key in self.programs:
                 return self.programs[key]
@@ -170,16 +142,78 @@ class Compiler(Trial):
                         made = self._compile(inputs, state)
                     self.compiling = min(self.compiling, time.perf_counter() - began)
                     break
+                except NotStackable:
+                    self.batches = False
                 except NeedsValue as need:
-                    if not self._make_static(need.code, inputs, state):
+                    if self._make_static(need.code):
+                        continue
+                    if not self.batches:
                         made = None
                         break
+                    self.batches = False  # operation by operation, more of the values may be known
+                except TooManySteps:
+                    made = None
+                    break
+                except Unpaddable:
+                    self.padded = None
+                    assert self.varying is not None
+                    self.varying.divide(True)
+                    return None
             self.programs[self.key(inputs, state)] = made
             return made
+
+    def _compiles_beside(self) -> bool:
+        """Whether steps go on in numpy while a program is compiled.
+
+        Not where values are part of the program: the caller may change its arrays before they are looked at.
+        """
+        known = (
+            self.static_inputs or self.static_variables or self.segment.owned or self.others or self._pads()
+        )
+        return self.mostly_calls() and "/device:CPU" in self.device and not (known or self.in_step)
+
+    def _start(self, key: Signature, inputs: Sequence[Any], state: Sequence[Any]) -> None:
+        """Has a program compiled in the background, unless one is already."""
+        with self.lock:
+            if self.pending or key in self.programs or not self._worth(key):
+                return
+            self.pending = True
+        # Only shapes are of interest. A reference would have the next update of a variable copy it.
+        small = [type(x) is np.ndarray and x.nbytes <= _MAX_JOINED_BYTES for x in inputs]
+        arrays = [x if keep else ArrayShape.of(x) for x, keep in zip(inputs, small, strict=True)]
+        described = [ArrayShape.of(x) for x in state]
+        background.start(lambda: self._compile_beside(key, arrays, described))
+
+    def _compile_beside(self, key: Signature, inputs: Sequence[Any], state: Sequence[Any]) -> None:
+        began = time.perf_counter()
+        try:
+            with within_xla:
+                made = self._compile(inputs, state)
+            self.compiling = min(self.compiling, time.perf_counter() - began)
+            with self.lock:
+                self.programs[key] = made
+        except Exception:
+            # A step compiles it again, with the values it may need, and raises what is to be raised.
+            self.in_step = True
+        finally:
+            self.pending = False
+
+    def _pads(self) -> bool:
+        return self.padded is not None or (self.varying is not None and self.varying.lengths is not None)
+
+    def _adopt_lengths(self) -> None:
+        """Pads lengths from now on, if they have been found to keep changing. Programs for single ones are dropped."""
+        if self.padded is None and self.varying is not None and self.varying.lengths is not None:
+            self.padded, self.varying.lengths = self.varying.lengths, None
+            self.programs = {}
 
     def key(self, inputs: Sequence[Any], state: Sequence[Any]) -> Signature:
         """Tells programs apart: by shapes, and by the values of static arguments."""
         shapes = shapes_of(inputs)
+        if self.padded is not None:
+            lengths = self.padded.lengths(shapes)
+            if lengths is not None:
+                shapes = tuple(self.padded.shapes(shapes, self.padded.bucket(lengths).sizes))
         if self.loose or self.segment.owned:
             shapes += tuple([state[i].shape for i in (*self.loose, *self.segment.owned)])
         if not self.static_inputs and not self.static_variables:
@@ -192,7 +226,9 @@ class Compiler(Trial):
         by_value = bool(self.static_inputs - self.flags or self.static_variables)
         eager = _EAGER_SIGNATURES_OF_HEAVY if self.heavy else _EAGER_SIGNATURES
         again = (
-            self.shapes is None or self.shapes == (key[0] if self.static_inputs else key)[: len(self.shapes)]
+            self.shapes is None
+            or self.padded is not None
+            or self.shapes == (key[0] if self.static_inputs else key)[: len(self.shapes)]
         )
         if len(self.programs) < eager and not by_value and (again or self.heavy):
             return True
@@ -205,22 +241,27 @@ class Compiler(Trial):
             # Values that never settle (an index that goes through the data) must come back more often each time.
             return times > 1 + len(self.programs)
         cost = self.compiling if self.programs else _EXPECTED_COMPILE_SECONDS
-        return times > 1 and (self.heavy or times * self.fastest > cost)
+        return times > 1 and (self.heavy or self.padded is not None or times * self.fastest > cost)
 
     def _compile(
         self, inputs: Sequence[Any], state: Sequence[Any], in_parts: bool = True
     ) -> CompiledSegment | None:
         jax, jnp = load_jax()
         segment = self.segment
+        padding, inputs = self._padding(inputs)
         skips: list[int] = [0] * len(segment.rng_steps)
         tables = [state[i].shape for i in segment.owned]
         barriers = Barriers(segment, jax, tables) if "/device:CPU" in self.device else None
         fixed_inputs = {i: None if inputs[i] is None else np.asarray(inputs[i]) for i in self.static_inputs}
         fixed_state = {i: np.asarray(state[i]) for i in self.static_variables}
 
-        joined = self._joined(inputs)
+        joined = self._joined(inputs) if padding is None else []
         reused = self._reused(state)
-        reads = [i for i in segment.reads if i not in reused]
+        units = self.units if self.batches and padding is None else None
+        # Loops and stacks would hide from the masks where elements of a padded dimension meet.
+        parts = None if padding is not None else units or self.pieces
+        packing = self._packing(state, units, reused)
+        reads = [i for i in packing.reads if i not in reused]
         shapes: list[Any] = [None if x is None else x.shape for x in inputs]
         passed = sorted(self.passed)
 
@@ -232,39 +273,55 @@ class Compiler(Trial):
             owned: tuple[Array, ...],
             constants: tuple[Array, ...],
         ) -> tuple[Values, Values, list[Array]]:
-            check = _Checks(jnp)
             values = list(segment.template)
             given = [fixed_inputs.get(i, arg) for i, arg in enumerate(args)]
             _cut_apart(jnp, joined, joins, shapes, given)
             for slot, value in zip((*passed, *segment.input_slots), (*constants, *given), strict=True):
                 values[slot] = value
             current: Values = [None] * len(segment.variables)
-            for i, index in enumerate(reads):
-                current[index] = fixed_state.get(index, variables[i])
+            for index, variable in zip(reads, variables, strict=False):
+                current[index] = fixed_state.get(index, variable)
+            packing.unpack(jax, variables[len(reads) :], current)
             for index, table in zip((*segment.owned, *reused), owned, strict=True):
                 current[index] = table
             before = current.copy()
             for index in reused:
                 assert barriers is not None
                 barriers.watch(current[index])
-            segment.interpret(values, current, streams, jnp, check, barriers)
-            if self.varying is not None:
-                self.varying.note(inputs, values, True)
+            tracer = Tracer(segment, values, current, streams, barriers)
+            tracer.trace(parts)
+            self._note(padding, inputs, tracer.with_shapes())
             skips[:] = [_blocks_drawn(step, values) for step in segment.rng_steps]
-            ok = [check.passed()] if check.flags else []
+            ok = [tracer.check.passed()] if tracer.check.flags else []
             for index in reused if ok else ():  # a step that fails changes nothing
                 current[index] = jnp.where(ok[0], current[index], before[index])
-            return segment.collect(values, current), [current[w] for w in segment.writes], ok
+            written = packing.repack(jax, jnp, variables[len(reads) :], current)
+            return segment.collect(values, current), written, ok
 
-        args = self.arguments(inputs, state, [np.zeros(6, np.uint32)] * len(skips), joined, None, reused)
+        streams = [np.zeros(6, np.uint32)] * len(skips)
+        variables = [*[state[i] for i in reads], *packing.samples()]
+        args = self.arguments(
+            inputs, variables, streams, joined, [state[i] for i in (*segment.owned, *reused)]
+        )
+        args = jax.tree.map(lambda x: x.abstract(jax) if isinstance(x, ArrayShape) else x, args)
         constants = self._placed([segment.template[slot] for slot in passed])
         owns = bool(segment.owned or reused)
-        jitted = jax.jit(trace, donate_argnums=4 if owns else ())
+        whole = trace
+        if padding is not None:
+            whole, args = padding.masked(jax, jnp, trace, (*args, constants), skips)
+        jitted = jax.jit(whole, donate_argnums=4 if owns else ())
         if barriers is None or self.others:
             return CompiledSegment(
-                jitted.trace(*args, constants).lower().compile(), None, skips, joined, constants
+                jitted.trace(*args, constants).lower().compile(),
+                None,
+                skips,
+                joined,
+                constants,
+                packing,
+                padding=padding,
             )
-        with conv_library.offered(in_parts and has_library_convolutions()) as offer:
+        in_parts = in_parts and has_library_convolutions()
+        with conv_onednn.allowed(), conv_library.offered(in_parts) as offer:
             traced = jitted.trace(*args, constants)
         if owns and waits_for_itself(traced.jaxpr):  # it has to run where variables cannot change in place
             if segment.owned:
@@ -274,7 +331,31 @@ class Compiler(Trial):
         call, cpu = compile_for_cpu(jax, traced, barriers.largest, owns, offer.taken)
         if call is None:
             return self._compile(inputs, state, in_parts=False)
-        return CompiledSegment(call, cpu, skips, joined, constants, reused)
+        return CompiledSegment(call, cpu, skips, joined, constants, packing, reused, padding)
+
+    def _packing(self, state: Sequence[Any], units: list[Unit] | None, reused: tuple[int, ...]) -> Packing:
+        """The packs of a program, if its variables may have any."""
+        if not self.stores or self.loose or "/device:CPU" not in self.device or self.others:
+            return Packing(self.segment)
+        alone = {*reused, *self.static_variables, *self.segment.optional}
+        return plan_packing(self.segment, self.stores, state, units, alone)
+
+    def _padding(self, inputs: Sequence[Any]) -> tuple[PaddedTrace | None, Sequence[Any]]:
+        """How a program for these inputs serves other lengths too, if it does, and the inputs of its size."""
+        lengths = None if self.padded is None else self.padded.lengths(shapes_of(inputs))
+        if self.padded is None or lengths is None or not self.padded.bucket(lengths).pads:
+            return None, inputs
+        if self.static_inputs or self.static_variables or self.loose or self.segment.guarded:
+            raise Unpaddable
+        padding = PaddedTrace(self.segment, self.padded, self.padded.bucket(lengths))
+        return padding, padding.pad(inputs)
+
+    def _note(self, padding: PaddedTrace | None, inputs: Sequence[Any], values: Values) -> None:
+        """Looks at the values of a trace."""
+        if padding is not None:
+            padding.note(values)
+        elif self.varying is not None:
+            self.varying.note(inputs, values, True)
 
     def _reused(self, state: Sequence[Any]) -> tuple[int, ...]:
         """The variables that a program changes where they are: large ones, since others stay in the cache anyway."""
@@ -302,11 +383,11 @@ class Compiler(Trial):
     def arguments(
         self,
         inputs: Sequence[Any],
-        state: Sequence[Any],
+        variables: Sequence[Any],
         streams: Sequence[Any],
         joined: list[list[int]],
+        owned: Sequence[Any] = (),
         cpu: Device | None = None,
-        reused: tuple[int, ...] = (),
     ) -> tuple[Any, ...]:
         """The arguments of a compiled program, on its device."""
         joins = tuple(
@@ -315,44 +396,60 @@ class Compiler(Trial):
         if joined:
             within = {i for group in joined for i in group}
             inputs = [None if i in within else x for i, x in enumerate(inputs)]
-        variables = tuple([state[i] for i in self.segment.reads if i not in reused])
-        owned = tuple([state[i] for i in (*self.segment.owned, *reused)])
         device = jax_device(self.device, self.others)
         if device is None:
             placed = tuple([aligned(x) for x in on_cpu(cpu, inputs)])
-            return placed, joins, tuple(on_cpu(cpu, variables)), tuple(streams), owned
+            return placed, joins, tuple(on_cpu(cpu, variables)), tuple(streams), tuple(owned)
         jax, _ = load_jax()
         moved: tuple[Any, ...] = jax.device_put(
-            (tuple(inputs), joins, variables, tuple(streams), owned), device
+            (tuple(inputs), joins, tuple(variables), tuple(streams), tuple(owned)), device
         )
         return moved
 
-    def _make_static(self, code: int, inputs: Sequence[Any], state: Sequence[Any]) -> bool:
-        """Marks the inputs that `code` is computed from as static; False when nothing new could be marked."""
-        segment = self.segment
-        producer = {o: step for step in segment.steps for o in step.outs if o is not None}
-        slot_to_input = {s: i for i, s in enumerate(segment.input_slots)}
+    def _make_static(self, code: int) -> bool:
+        """Makes what `code` is computed from part of the program; False when nothing new could be.
+
+        The same is done for everything else that kernels need the value of. Each of it would have another trace fail.
+        """
+        producer = {o: step for step in self.segment.steps for o in step.outs if o is not None}
         before = self._known()
+        sources = self._sources(code, producer)
+        if sources is None:
+            return False
+        self._fix(sources)
+        if not self.segment.guarded:  # what a branch needs may never be traced
+            for needed in {step.args[i] for step in self.segment.steps for i in step.static}:
+                sources = self._sources(needed, producer)
+                if sources is not None:
+                    self._fix(sources)
+        return self._known() > before
+
+    def _fix(self, sources: set[int]) -> None:
+        slot_to_input = {s: i for i, s in enumerate(self.segment.input_slots)}
+        self.static_variables.update(~c for c in sources if c < 0)
+        self.static_inputs.update(slot_to_input[c] for c in sources if c in slot_to_input)
+        self.passed.difference_update(sources)
+
+    def _sources(self, code: int, producer: dict[int, SegmentStep]) -> set[int] | None:
+        """The inputs, variables and passed constants that a value is computed from; None if it cannot be known."""
+        ends = {*self.segment.input_slots, *self.passed}
+        found: set[int] = set()
         stack, done = [code], set()
         while stack:
             c = stack.pop()
             if c in done:
                 continue
             done.add(c)
-            if c < 0 and ~c in segment.owned:
-                return False
-            if c < 0:
-                self.static_variables.add(~c)
-            elif c in slot_to_input:
-                self.static_inputs.add(slot_to_input[c])
-            elif c in self.passed:
-                self.passed.remove(c)
+            if c < 0 and ~c in self.segment.owned:
+                return None
+            if c < 0 or c in ends:
+                found.add(c)
             # Shapes are known while tracing, whatever their array is.
             elif c in producer and producer[c].op.type not in ("Shape", "ShapeN", "Size", "Rank"):
                 if producer[c].rng is not None:
-                    return False
+                    return None
                 stack.extend(producer[c].args)
-        return self._known() > before
+        return found
 
     def _known(self) -> int:
         """How many values are part of a program; only good for comparisons."""

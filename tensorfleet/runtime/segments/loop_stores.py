@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
@@ -14,12 +14,32 @@ from tensorfleet.state.tensor_arrays import ArrayStore, StackStore
 if TYPE_CHECKING:
     from tensorfleet.base.types import Array, ArrayModule, Dims
     from tensorfleet.graph.kernel_types import Check
-    from tensorfleet.runtime.values import Signature
+    from tensorfleet.runtime.values import Signature, Values
 
 _FLOW = np.zeros((), np.float32)
 #: The arrays of a fixed value: what kind of store it is, its buffers, the names of its gradients before theirs.
 Content: TypeAlias = tuple[Any, ...]
 SIZE = "size"  # marks that the size of an array with room follows
+
+
+def element(buffer: Array, index: Any) -> Array:
+    """One element of a buffer."""
+    import jax
+
+    found: Array = jax.lax.dynamic_index_in_dim(buffer, index, 0, False)
+    return found
+
+
+def put(buffer: Array, index: Any, value: Array) -> Array:
+    """A buffer with another element; an index outside has failed a check before.
+
+    XLA makes four small loops of `buffer.at[index].set(value)`, which checks the index, and one of this.
+    """
+    import jax
+    import jax.numpy as jnp
+
+    changed: Any = jax.lax.dynamic_update_index_in_dim(buffer, jnp.asarray(value, buffer.dtype), index, 0)
+    return cast("Array", changed)
 
 
 class NotTraceable(NeedsValue):
@@ -61,8 +81,7 @@ class TracedArray:
         """Sets, or adds to, one element."""
         self._need(jnp, tuple(np.shape(value)))
         check((index >= 0) & (index < self.size), "")
-        place = self.buffer.at[index]
-        self.buffer = place.add(value) if self.adds else place.set(value)
+        self.buffer = put(self.buffer, index, element(self.buffer, index) + value if self.adds else value)
         self.written = True
 
     def _need(self, jnp: ArrayModule, shape: Dims) -> None:
@@ -73,15 +92,12 @@ class TracedArray:
 
     def read(self, jnp: ArrayModule, index: Array, check: Check) -> Array:
         """One element."""
-        import jax
-
         if self.buffer is None:
             if not self.adds or self.element is None:
                 raise NotTraceable
             self._need(jnp, self.element)
         check((index >= 0) & (index < self.size), "")
-        element: Array = jax.lax.dynamic_index_in_dim(self.buffer, index, 0, False)
-        return element
+        return element(self.buffer, index)
 
 
 class TracedStack:
@@ -105,21 +121,18 @@ class TracedStack:
             self.buffer = jnp.zeros((self.most, *value.shape), value.dtype)
         if self.buffer.shape[1:] != value.shape:
             raise NotTraceable
-        self.buffer = self.buffer.at[self.count].set(value)
+        self.buffer = put(self.buffer, self.count, value)
         self.count = self.count + 1
         self.moved = self.written = True
         return value
 
     def pop(self) -> Array:
         """Takes the value on top."""
-        import jax
-
         if self.buffer is None:
             raise NotTraceable
         self.count = self.count - 1
         self.moved = True
-        top: Array = jax.lax.dynamic_index_in_dim(self.buffer, self.count, 0, False)
-        return top
+        return element(self.buffer, self.count)
 
 
 class StoreKernel(Kernel):
@@ -184,3 +197,19 @@ def content_of(value: object, pushed: bool) -> Content:
 def signature(content: Content) -> Signature:
     """The shapes of a value's arrays."""
     return tuple(c if c is None or isinstance(c, (str, bytes)) else np.shape(c) for c in content)
+
+
+def traced_stores(
+    fixed: Values,
+) -> Iterator[tuple[tuple[int, bytes | None], TracedArray | TracedStack]]:
+    """The traced stores among a loop's fixed values, and arrays of gradients: (position, source), store."""
+    for k, store in enumerate(fixed):
+        if isinstance(store, (TracedArray, TracedStack)):
+            yield (k, None), store
+        if isinstance(store, TracedArray):
+            yield from (((k, source), one) for source, one in store.grads.items())
+
+
+def store_at(fixed: Values, k: int, source: bytes | None) -> Any:
+    """The traced store at a position, or its gradients of a source."""
+    return fixed[k] if source is None else fixed[k].grads[source]

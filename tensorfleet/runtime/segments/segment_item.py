@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tensorfleet.base import errors
 from tensorfleet.passes.plan import Part, Plan
-from tensorfleet.runtime.resources import ResourceManager, VariableStore, release
+from tensorfleet.runtime.resources import ResourceManager, VariableStore
 from tensorfleet.runtime.scheduling.step import ExecutionContext
-from tensorfleet.runtime.segments.compiled import CompiledSegment, Compiler
+from tensorfleet.runtime.segments.compiled import Compiler
+from tensorfleet.runtime.segments.compiled_segment import CompiledSegment
 from tensorfleet.runtime.segments.numpy_specialization import NumpySpecializer
 from tensorfleet.runtime.segments.segment import Segment, uninitialized
+from tensorfleet.runtime.variable_packs import WriterLocks, release
 from tensorfleet.runtime.xla_exit_guard import stay_outside
 
 if TYPE_CHECKING:
     from tensorfleet.base.types import Array
     from tensorfleet.graph.operation import Operation
     from tensorfleet.runtime.scheduling.program import Slots
+    from tensorfleet.runtime.segments.packing import Packing
     from tensorfleet.runtime.segments.segment import SegmentStep
     from tensorfleet.runtime.values import Values
 
@@ -47,7 +51,9 @@ class SegmentItem:
         self.outs = [slots.of(t) for t in self.segment.outputs]
         self.stores = [resources.variable(v) for v in self.segment.variables]
         self.specializer = NumpySpecializer(self.segment)
+        self.compiler.stores = self.stores
         self.writing = sorted((self.stores[w] for w in self.segment.writes), key=lambda s: s.order)
+        self.locks = WriterLocks(self.writing)
         self.kept_shape = self.segment.kept_shape()
         self.owned = [s for s in self.writing if s in [self.stores[i] for i in self.segment.owned]]
         self.reading = self.segment.only_reads()
@@ -71,41 +77,91 @@ class SegmentItem:
     def _compute(self, ctx: ExecutionContext, values: Values) -> None:
         stay_outside()
         inputs = [values[i] for i in self.ins]
-        compiler = self.compiler
-        compiled = None
-        if compiler.wanted() and not self._lacks_optional():
-            # Before the locks are taken: to compile takes seconds, and other steps may read and write meanwhile.
-            compiled = compiler.program(inputs, self._state())
+        compiled = self._program(inputs) if self.compiler.wanted() else None
         opened: list[VariableStore] = []
         made: list[Any] = []
+        held: list[Any] = []
+        packing: Packing | None = None
+        packs: list[Any] = []
         try:
-            for store in self.writing:
-                store.lock.acquire()
-            state = self._state()
-            if compiled is not None and compiler.static_variables:
-                # The values it was compiled for may have changed before we had the locks.
-                compiled = compiler.programs.get(compiler.key(inputs, state))
+            if self.writing:
+                self.locks.acquire(held)
+            if compiled is not None:
+                compiled, packs = self._still_valid(compiled, inputs, held)
+                packing = compiled.packing if compiled is not None and packs else None
+            state = self._state(self.segment.reads if packing is None else packing.reads)
             for store in self.owned if compiled is None else self._owned_by(compiled):
                 store.gate.acquire()
                 opened.append(store)
             if compiled is None:
                 outputs = self._interpreted(ctx, inputs, state)
             else:
-                outputs = self._in_xla(ctx, compiled, inputs, state, made)
+                outputs = self._in_xla(ctx, compiled, inputs, state, packs, made)
             for w, op in self.kept_shape.items():
                 _need_same_shape(op, self.stores[w].value, state[w])
-            for w in self.segment.writes:
-                if state[w] is not None:
-                    self.stores[w].swap(state[w])
+            if self.writing:
+                self._publish(state, packing, made)
         except BaseException:
-            self._replace_consumed(made)
+            self._replace_consumed(packing, made)
             raise
         finally:
             for store in opened:
                 store.gate.release()
-            release(self.writing)
+            if held:
+                release(held)
         for slot, value in zip(self.outs, outputs, strict=True):
             values[slot] = value
+
+    def _program(self, inputs: Values) -> CompiledSegment | None:
+        """The program for this run if it is to be compiled, None for numpy.
+
+        It is found before the locks are taken: to compile takes seconds, and other steps may read and write meanwhile.
+        """
+        compiler = self.compiler
+        if self._lacks_optional():
+            return None
+        found = self._found(inputs)
+        if found is None:
+            return compiler.program(inputs, self._state(self.segment.reads))
+        if compiler.varying is not None:
+            compiler.varying.runs += 1
+        return found
+
+    def _found(self, inputs: Values) -> CompiledSegment | None:
+        """The program for this run, if it is compiled already."""
+        compiler = self.compiler
+        keyed = compiler.keyed()
+        state = self._state(keyed) if keyed or self.segment.owned else ()
+        return compiler.programs.get(compiler.key(inputs, state))
+
+    def _still_valid(
+        self, compiled: CompiledSegment, inputs: Values, held: list[Any]
+    ) -> tuple[CompiledSegment | None, list[Any]]:
+        """The program and the arrays of its packs. We have the locks now: what it was chosen for may have changed before."""
+        if self.compiler.static_variables:
+            found = self._found(inputs)
+            if found is None:
+                return None, []
+            compiled = found
+        if not compiled.packing.packs:
+            return compiled, []
+        packs = compiled.packing.take(held)
+        if packs is None:
+            self.compiler.drop(compiled)
+            return None, []
+        return compiled, packs
+
+    def _publish(self, state: Values, packing: Packing | None, made: list[Any]) -> None:
+        """Makes new values current."""
+        if packing is None or not made:
+            packing, writes = None, self.segment.writes
+        else:
+            writes = packing.writes
+        for w in writes:
+            if state[w] is not None:
+                self.stores[w].swap(state[w])
+        if packing is not None:
+            packing.replace(made[0][1][len(writes) :])
 
     def _owned_by(self, compiled: CompiledSegment | None) -> list[VariableStore]:
         """The variables whose memory this run changes, in the order of their locks."""
@@ -139,9 +195,10 @@ class SegmentItem:
         optional = self.segment.optional
         return bool(optional) and any(self.stores[i].read() is None for i in optional)
 
-    def _state(self) -> Values:
+    def _state(self, reads: Iterable[int]) -> Values:
+        """The values of some variables."""
         state: Values = [None] * len(self.stores)
-        for i in self.segment.reads:
+        for i in reads:
             value = self.stores[i].read()
             if value is None and i not in self.segment.optional:
                 raise uninitialized(self.segment.variables[i])
@@ -203,17 +260,28 @@ class SegmentItem:
                 raise TooLong
 
     def _in_xla(
-        self, ctx: ExecutionContext, compiled: CompiledSegment, inputs: Values, state: Values, made: list[Any]
+        self,
+        ctx: ExecutionContext,
+        compiled: CompiledSegment,
+        inputs: Values,
+        state: Values,
+        packs: list[Any],
+        made: list[Any],
     ) -> Values:
-        segment = self.segment
+        segment, packing = self.segment, compiled.packing
         streams = [ctx.streams.take(s.op, n) for s, n in zip(segment.rng_steps, compiled.skips, strict=True)]
         # Readers that have to wait until the program is done count as a disturbance, as copies do.
         waits = sum([self.stores[i].waits for i in compiled.reused])
         disturbed = self._consume(state, compiled)
         started = time.perf_counter()
-        args = self.compiler.arguments(inputs, state, streams, compiled.joined, compiled.cpu, compiled.reused)
+        variables = [*[state[i] for i in packing.reads if i not in compiled.reused], *packs]
+        owned = [state[i] for i in (*segment.owned, *compiled.reused)]
+        given = inputs if compiled.padding is None else compiled.padding.arguments(inputs)
+        args = self.compiler.arguments(given, variables, streams, compiled.joined, owned, compiled.cpu)
         try:
             outputs, written, ok = compiled.run(args, made)
+            if compiled.padding is not None:
+                outputs = compiled.padding.cut(inputs, outputs)
             if self.compiler.on_trial:
                 self.compiler.called(time.perf_counter() - started)
             if compiled.reused:
@@ -225,31 +293,42 @@ class SegmentItem:
             # A variable has another shape than before (`tf.assign` with validate_shape=False). From now on shapes of
             # variables are part of the key; this run is numpy's.
             self.compiler.loose = list(segment.reads)
+            self._complete(state)
             return self._interpreted(ctx, inputs, state)
         except Exception as e:
             raise self._failure(e) from e
         if ok and not np.asarray(ok[0]):  # JAX's own conversion to bool takes longer
-            for w, value in zip(segment.writes, written, strict=True):
+            self._complete(state)
+            for w, value in zip(packing.writes, written, strict=False):
                 if w in segment.owned or w in compiled.reused:  # unchanged, but in new hands
                     self.stores[w].swap(value)
                     state[w] = np.array(value)
             # The flag says only that a check failed. Numpy finds which one, and raises (decision 3).
             self._explain(inputs, state, streams)
             raise self._unexplained()
-        for w, value in zip(segment.writes, written, strict=True):
+        for w, value in zip(packing.writes, written, strict=False):  # packs come after these
             state[w] = value
         return outputs
 
-    def _replace_consumed(self, made: list[Any]) -> None:
+    def _complete(self, state: Values) -> None:
+        """Puts values of variables into the state that a program has taken in packs."""
+        for i in self.segment.reads:
+            if state[i] is None:
+                state[i] = self.stores[i].value
+
+    def _replace_consumed(self, packing: Packing | None, made: list[Any]) -> None:
         """After an interrupt: if the program has consumed old values, makes its new ones current; forgets them if it failed."""
-        stores = [self.stores[w] for w in self.segment.writes]
+        writes = self.segment.writes if packing is None else packing.writes
+        stores = [self.stores[w] for w in writes]
         if not any(_is_gone(store.value) for store in stores):
             return
         _, written, ok = made[0] if made else ((), [None] * len(stores), [False])
         whole = not ok or np.asarray(ok[0])
-        for store, value in zip(stores, written, strict=True):
+        for store, value in zip(stores, written, strict=False):
             if _is_gone(store.value) or whole:
                 store.swap(value)
+        if packing is not None and whole:
+            packing.replace(written[len(writes) :])
 
     def _explain(self, inputs: Values, state: Values, streams: list[Array]) -> None:
         values = self.segment.template.copy()

@@ -2,7 +2,9 @@
 
 The number of different words in a batch, of elements that a mask leaves, or of values in a sparse tensor is another one
 in each step. One such value would give its whole segment a new signature every time, and XLA a new program to compile, or
-none. So the shapes of a few runs are compared, and the program is divided where they differ (decision 17).
+none. So the shapes of a few runs are compared, and the program is divided where they differ (decision 17). Where most of
+a segment depends on such a size, as all of a sentence's layers do on its length, it is padded to a few sizes instead
+(decision 28).
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tensorfleet.graph.operation import Operation
+from tensorfleet.runtime.segments.padded_sizes import PaddedSizes
 from tensorfleet.runtime.segments.segment import Segment, SegmentStep
 
 if TYPE_CHECKING:
@@ -27,6 +30,7 @@ _ENOUGH_SIGNATURES = 6
 _ENOUGH_SIGNATURES_OF_HEAVY = 3
 # If new signatures are a smaller share of all runs, they come back, and each is worth a program of its own.
 _MIN_NEW_SHARE = 0.6
+_MIN_PADDED_SHARE = 0.5  # of a segment's operations
 _MAX_OBSERVED_RUNS = 200  # then the shapes are settled, and looking at them would only cost time
 _MAX_COUNT_ELEMENTS = 64  # of an integer value that only counts something or describes a shape
 
@@ -46,6 +50,8 @@ class Varying:
         self._watch = watch
         self._enough = _ENOUGH_SIGNATURES_OF_HEAVY if heavy else _ENOUGH_SIGNATURES
         self._signatures: set[Signature] = set()
+        #: the lengths that the shapes of the inputs depend on, for programs that pad them
+        self.lengths: PaddedSizes | None = None
         self._shapes: list[Dims | None] = [None] * len(segment.template)
         self._changing: set[int] = set()
         self.runs = 0
@@ -69,13 +75,27 @@ class Varying:
                     self._changing.add(slot)
                 self._shapes[slot] = shape
         if len(self._signatures) >= max(self._enough, _MIN_NEW_SHARE * self.runs):
-            self.over = self._asks = True
-            self._watch.asked |= pays and bool(self.varying_ops())
+            self.over = True
+            # Where most of a segment varies, one padded program serves several lengths. Else the rest needs only one.
+            varies = len(self._varying_steps()) >= _MIN_PADDED_SHARE * len(self._segment.steps)
+            self.lengths = PaddedSizes.learned(list(self._signatures)) if pays and varies else None
+            if self.lengths is None:
+                self.divide(pays)
+
+    def divide(self, pays: bool) -> None:
+        """Asks for the program to be divided, where that leaves enough."""
+        self._asks = True
+        self._watch.asked |= pays and bool(self.varying_ops())
 
     def varying_ops(self) -> list[Operation]:
         """The operations to keep apart; none, where too little would be left without them."""
-        if not self._asks:
+        apart = self._varying_steps() if self._asks else []
+        if not apart or len(self._segment.steps) - len(apart) < _MIN_STEPS_LEFT:
             return []
+        return [step.op for step in apart]
+
+    def _varying_steps(self) -> list[SegmentStep]:
+        """The operations that take or make a value of changing shape, or count such values."""
         behind: set[int] = set()  # values that come from such operations
         apart: list[SegmentStep] = []
         for step in self._segment.steps:
@@ -86,9 +106,7 @@ class Varying:
             ):
                 apart.append(step)
                 behind.update(outs)
-        if not apart or len(self._segment.steps) - len(apart) < _MIN_STEPS_LEFT:
-            return []
-        return [step.op for step in apart]
+        return apart
 
     def _counts(self, slot: int) -> bool:
         """Whether a value is only a number, or a few, that tell a shape."""

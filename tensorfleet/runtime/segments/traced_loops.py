@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tensorfleet.graph.operation import Operation
+from tensorfleet.kernels.philox import later
 from tensorfleet.passes.plan import Part, PartKind, Plan
 from tensorfleet.runtime.segments.loop_analysis import iteration_limits
 from tensorfleet.runtime.segments.loop_stores import (
@@ -27,11 +28,16 @@ from tensorfleet.runtime.segments.loop_stores import (
     TracedArray,
     TracedStack,
     content_of,
+    put,
     room_for,
     roomy,
     signature,
+    store_at,
+    traced_stores,
 )
+from tensorfleet.runtime.segments.loop_sums import LoopSum, loop_sums, product_of_stacks
 from tensorfleet.runtime.segments.segment import NeedsValue, Segment
+from tensorfleet.runtime.segments.tracing import ignore_check
 from tensorfleet.runtime.segments.xla_options import compile_loop
 from tensorfleet.runtime.xla_exit_guard import stay_outside, within_xla
 from tensorfleet.state.tensor_arrays import ArrayStore, StackStore
@@ -66,6 +72,8 @@ class TracedLoop:
         self.device = device
         self.cond = _Part(loop, loop.cond, device)
         self.body = _Part(loop, loop.body, device)
+        self.sums = loop_sums(loop, self.body.segment) if "/device:CPU" in device else []
+        self.body.leave_out(self.sums)
         variables = dict.fromkeys((*self.cond.segment.variables, *self.body.segment.variables))
         self.variables: list[Operation] = list(variables)
         self.stores = [resources.variable(v) for v in self.variables]
@@ -151,8 +159,12 @@ class TracedLoop:
             if len(self.programs) >= _MAX_PROGRAMS:
                 return None
             with self.lock, within_xla:
+                # Compiling may find values that must be part of the key: here, or in another thread meanwhile.
+                key = self._key(initial, fixed, contents, max_iterations)
                 if key not in self.programs:
-                    self.programs[key] = self._compile(initial, fixed, contents, state, max_iterations)
+                    made = self._compile(initial, fixed, contents, state, max_iterations)
+                    key = self._key(initial, fixed, contents, max_iterations)
+                    self.programs[key] = made
         return self.programs[key]
 
     def _max_iterations(self, initial: Values, fixed: Values) -> int | None:
@@ -205,6 +217,9 @@ class _Part:
             (slot, feeds[t]) for slot, t in zip(self.segment.input_slots, self.segment.inputs, strict=True)
         ]
         self.blocks: list[int] = []  # how far one run moves each random stream
+        self._steps = None if self.segment.guarded else self.segment.steps
+        self._sums: list[LoopSum] = []
+        self.factors: Values = []  # the right factors of products that are added up after the loop
         self.fetches: list[tuple[str, Any]] = []
         for t in plan.fetches:
             if t in feeds:
@@ -213,6 +228,15 @@ class _Part:
                 self.fetches.append(("constant", plan.constants[t]))
             else:
                 self.fetches.append(("made", self.segment.output_codes[made.index(t)]))
+
+    def leave_out(self, sums: list[LoopSum]) -> None:
+        """Leaves these sums to be computed after the loop."""
+        self._sums = sums
+        if self._steps is not None and sums:
+            replaced = {op for one in sums for op in one.replaced}
+            self._steps = [step for step in self._steps if step.op not in replaced]
+        for one in sums:
+            self.fetches[one.variable] = ("feed", one.variable)
 
     def run(
         self,
@@ -228,7 +252,8 @@ class _Part:
         for slot, i in self.feeds:
             values[slot] = given[i]
         current: Values = [state.get(v) for v in segment.variables]
-        segment.interpret(values, current, streams, jnp, check)
+        segment.interpret(values, current, streams, jnp, check, steps=self._steps)
+        self.factors = [values[one.right] for one in self._sums]
         self.blocks = [
             step.op.spec.rng(step.op, [values[o] for o in step.outs if o is not None])
             for step in segment.rng_steps
@@ -313,22 +338,22 @@ class _LoopProgram:
         start = tuple(jnp.asarray(v) for v in initial)
         checked: list[bool] = []
 
-        def test(variables: Sequence[Array], check: Check = _ignore) -> Values:
+        def test(variables: Sequence[Array], check: Check = ignore_check) -> Values:
             return loop.cond.run([*variables, *fixed], held, jnp, check)
 
         def iterate(variables: Sequence[Array], check: Check, drawn: list[Array]) -> Values:
             lent = test(variables, check)[1:]
             return loop.body.run([*variables, *variables, *fixed, *lent], held, jnp, check, drawn)
 
-        self._rehearse(start, fixed, lambda variables: iterate(variables, _ignore, streams))
+        factors = self._rehearse(start, fixed, lambda variables: iterate(variables, ignore_check, streams))
         self.blocks = loop.body.blocks
         stores = [s for s in fixed if isinstance(s, (TracedArray, TracedStack))]
         stores += [grad for s in stores if isinstance(s, TracedArray) for grad in s.grads.values()]
         self.buffers = {s.buffer.shape for s in stores if s.buffer is not None}
-        arrays_written = [(k, s, _store(fixed, k, s)) for k, s in self.written]
+        arrays_written = [(k, s, store_at(fixed, k, s)) for k, s in self.written]
         stacks = [(k, fixed[k]) for k in self.moved]
 
-        def put(carry: tuple[Any, ...]) -> None:
+        def resume(carry: tuple[Any, ...]) -> None:
             for (_, _, store), buffer in zip(arrays_written, carry[1], strict=True):
                 store.buffer = buffer
             for (_, stack), count in zip(stacks, carry[2], strict=True):
@@ -338,31 +363,41 @@ class _LoopProgram:
             return tuple(s.buffer for _, _, s in arrays_written), tuple(s.count for _, s in stacks)
 
         def go_on(carry: tuple[Any, ...]) -> Array:
-            put(carry)
+            resume(carry)
             holds: Array = jnp.reshape(test(carry[0])[0], ()) & (carry[4] < limit)
             return holds
 
         def step(carry: tuple[Any, ...]) -> tuple[Any, ...]:
-            put(carry)
+            resume(carry)
             flags: list[Array] = []
 
             def note(ok: Any, message: object, kind: object = None) -> None:
                 flags.append(jnp.all(jnp.asarray(ok)))
                 checked.append(True)
 
-            moved = [_later(jnp, s, carry[4] * n) for s, n in zip(streams, self.blocks, strict=True)]
+            moved = [later(jnp, s, carry[4] * n) for s, n in zip(streams, self.blocks, strict=True)]
             made = iterate(carry[0], note, moved)
             new = tuple(jnp.asarray(v) for v in made)
             ok = carry[3]
             for flag in flags:
                 ok = ok & flag
-            return (new, *taken(), ok, carry[4] + 1)
+            # A right factor goes to the place that its left factor was popped from.
+            kept = [
+                put(buffer, fixed[one.stack].count, factor)
+                for one, buffer, factor in zip(loop.sums, carry[5], loop.body.factors, strict=True)
+            ]
+            return (new, *taken(), ok, carry[4] + 1, kept)
 
-        begin = (start, *taken(), jnp.zeros((), np.int64)) if carried is None else carried
-        carry = (*begin[:3], jnp.array(True), begin[3].astype(np.uint64))
-        *rest, ok, iterations = jax.lax.while_loop(go_on, step, carry)
+        empty = [
+            jnp.zeros((len(fixed[one.stack].buffer), *factor.shape), factor.dtype)
+            for one, factor in zip(loop.sums, factors, strict=True)
+        ]
+        self.buffers |= {buffer.shape for buffer in empty}
+        begin = (start, *taken(), jnp.zeros((), np.int64), empty) if carried is None else carried
+        carry = (*begin[:3], jnp.array(True), begin[3].astype(np.uint64), begin[4])
+        *rest, ok, iterations, kept = jax.lax.while_loop(go_on, step, carry)
         iterations = iterations.astype(np.int64)
-        return (*rest, jnp.where(ok, iterations, _FAILED) if checked else iterations)
+        return (*rest, jnp.where(ok, iterations, _FAILED) if checked else iterations, kept)
 
     def _fixed(self, i: int, arrays: Values) -> Any:
         value = self.fixed[i]
@@ -381,20 +416,23 @@ class _LoopProgram:
 
     def _rehearse(
         self, start: tuple[Array, ...], fixed: Values, iterate: Callable[[tuple[Array, ...]], Values]
-    ) -> None:
-        """Traces one iteration to learn which buffers change, and their shapes; then sets them up."""
+    ) -> Values:
+        """Traces one iteration to learn which buffers change, and their shapes; then sets them up.
+
+        Gives the shapes of the right factors of products that are added up after the loop.
+        """
         jax, jnp = self.jax, self.jnp
-        before = {id(s): s.buffer for _, s in _stores(fixed)}
+        before = {id(s): s.buffer for _, s in traced_stores(fixed)}
         counts = {id(s): s.count for s in fixed if isinstance(s, TracedStack)}
         learnt: dict[tuple[int, bytes | None], tuple[TracedArray | TracedStack, tuple[Dims, Any] | None]] = {}
 
-        def rehearsal(variables: tuple[Array, ...]) -> tuple[Array, ...]:
+        def rehearsal(variables: tuple[Array, ...]) -> tuple[tuple[Array, ...], Values]:
             made = iterate(variables)
-            for place, s in _stores(fixed):
+            for place, s in traced_stores(fixed):
                 learnt[place] = s, None if s.buffer is None else (s.buffer.shape, s.buffer.dtype)
-            return tuple(jnp.asarray(v) for v in made)
+            return tuple(jnp.asarray(v) for v in made), self.loop.body.factors
 
-        shapes = jax.eval_shape(rehearsal, start)
+        shapes, factors = jax.eval_shape(rehearsal, start)
         for s, v in zip(shapes, start, strict=True):
             if s.shape != v.shape or s.dtype != v.dtype:
                 raise NotTraceable
@@ -408,6 +446,7 @@ class _LoopProgram:
                 store.buffer = jnp.zeros(*shape)
             if store.written or (source is not None and shape is not None and id(store) not in before):
                 self.written.append((k, source))
+        return list(factors)
 
     def run(
         self,
@@ -435,7 +474,7 @@ class _LoopProgram:
                 carried = self._go_on(np.uint64(limit), carried, args)
         if iterations == _FAILED:
             return None, 0
-        variables, buffers, counts, _ = carried
+        variables, buffers, counts, _, kept = carried
         ends = {k: int(count) for k, count in zip(self.moved, counts, strict=True)}
         if any(count < 0 for count in ends.values()):
             return None, 0  # it popped more than one run of the forward loop had pushed
@@ -449,35 +488,12 @@ class _LoopProgram:
         for k, count in ends.items():
             if (k, None) not in self.written:
                 fixed[k].shorten(count)
-        return variables, iterations
+        return self._added_up(variables, contents, kept), iterations
 
-
-def _stores(
-    fixed: Values,
-) -> Iterator[tuple[tuple[int, bytes | None], TracedArray | TracedStack]]:
-    """The traced stores among a loop's fixed values, and arrays of gradients: (position, source), store."""
-    for k, store in enumerate(fixed):
-        if isinstance(store, (TracedArray, TracedStack)):
-            yield (k, None), store
-        if isinstance(store, TracedArray):
-            yield from (((k, source), one) for source, one in store.grads.items())
-
-
-def _store(fixed: Values, k: int, source: bytes | None) -> Any:
-    return fixed[k] if source is None else fixed[k].grads[source]
-
-
-def _later(jnp: ArrayModule, stream: Array, blocks: Array) -> Array:
-    """A random stream, some blocks further on: its first four words are a counter, the lowest first."""
-    words = stream[:4].astype(np.uint64)
-    low = words[0] + (words[1] << np.uint64(32))
-    high = words[2] + (words[3] << np.uint64(32))
-    moved = low + blocks
-    high = high + (moved < low).astype(np.uint64)
-    mask = np.uint64(0xFFFFFFFF)
-    counter = jnp.stack([moved & mask, moved >> np.uint64(32), high & mask, high >> np.uint64(32)])
-    return jnp.concatenate([counter.astype(np.uint32), stream[4:]])
-
-
-def _ignore(ok: object, message: object, kind: object = None) -> None:
-    """Drops a check: it is made in the iteration itself, not in its rehearsal."""
+    def _added_up(self, variables: Values, contents: list[Content], kept: Values) -> Values:
+        """The variables, with the sums that were left for the end of the loop."""
+        variables = list(variables)
+        for one, right in zip(self.loop.sums, kept, strict=True):
+            _, left, count = contents[one.stack]
+            variables[one.variable] = product_of_stacks(variables[one.variable], left, right, int(count))
+        return variables

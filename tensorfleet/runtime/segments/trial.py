@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from tensorfleet.runtime.segments import background
+from tensorfleet.runtime.segments.batches import Batch, units_of
+from tensorfleet.runtime.segments.repetition import StepPieces
 from tensorfleet.runtime.segments.segment import Segment
 
 if TYPE_CHECKING:
-    from tensorfleet.runtime.segments.compiled import CompiledSegment
+    from tensorfleet.runtime.segments.batches import Unit
+    from tensorfleet.runtime.segments.compiled_segment import CompiledSegment
     from tensorfleet.runtime.values import Signature
 
 # The table in docs/journey-of-a-step.md shows how these work together.
@@ -20,6 +25,12 @@ _SLOW_RUN_SECONDS = 1e-3
 _COMPILE_AFTER_SECONDS = 20e-3
 # Compiling takes about 8 ms per operation, however fast it runs: numpy may take a tenth of that first.
 _COMPILE_AFTER_SECONDS_PER_STEP = 0.8e-3
+# Where numpy takes less than this for an operation, most of it is the call: ops are small, and there are many of them.
+# Such a segment runs on in numpy while it is compiled beside the steps. Where an operation takes longer, a step waits for
+# the program, because numpy and XLA would share the cores, and each take twice as long.
+_CALL_SECONDS = 3e-6
+# Small operations compile in about 0.3 ms, and no step waits for it: numpy may take a quarter of that first.
+_COMPILE_BESIDE_AFTER_SECONDS_PER_STEP = 0.08e-3
 # Convolutions and the like run in numpy for so long at first, a fifth of what compiling takes: a script that runs a
 # model once is done before XLA would have been.
 _FIRST_RUN_SECONDS, _FIRST_RUN_SECONDS_PER_STEP = 0.25, 1e-3
@@ -76,9 +87,34 @@ class Trial:
         self.doubted = False  # numpy gets some more runs before it is decided
         self.held = False  # while the loop around it waits to be compiled as a whole
         # Computed once: a segment that stays in numpy asks before every run.
-        self._seconds_by_steps = _COMPILE_AFTER_SECONDS_PER_STEP * sum(
-            step.op.spec.compiles_like for step in segment.steps
-        )
+        self._compiled_steps = sum(step.op.spec.compiles_like for step in segment.steps)
+        self._calling = _CALL_SECONDS * len(segment.steps)
+        self._sought = False  # whether it was looked for equal steps and repetitions
+        self.batches = True  # whether equal steps may be compiled as one
+
+    @cached_property
+    def pieces(self) -> StepPieces:
+        """The steps, with what repeats among them."""
+        return StepPieces(self.segment)
+
+    @cached_property
+    def units(self) -> list[Unit] | None:
+        """What is traced at once, if not all steps one by one. Made when the segment may be compiled: it takes some time."""
+        return units_of(self.segment)
+
+    def _count_compiled_steps(self) -> None:
+        """Counts equal steps once, or where there are few of them, the rounds of a repetition."""
+        if self.units is None:
+            self._compiled_steps = self.pieces.compiled_steps()
+            return
+        traced = [
+            step for unit in self.units for step in (unit.steps[:1] if isinstance(unit, Batch) else unit)
+        ]
+        self._compiled_steps = sum(step.op.spec.compiles_like for step in traced)
+
+    def mostly_calls(self) -> bool:
+        """Whether numpy takes its time for calling operations rather than for what they compute."""
+        return not self.heavy and self.fastest < self._calling
 
     def timed(self, seconds: float, inputs: Sequence[Any] | None = None) -> None:
         """Notes what one run in numpy took."""
@@ -153,7 +189,13 @@ class Trial:
             return False
         if not self.pays():
             return False
-        by_steps = self._seconds_by_steps
+        if not self._sought and self.spent > _COMPILE_AFTER_SECONDS:
+            self._sought = True
+            background.start(self._count_compiled_steps)
+        each = _COMPILE_AFTER_SECONDS_PER_STEP
+        if self.mostly_calls():
+            each = _COMPILE_BESIDE_AFTER_SECONDS_PER_STEP
+        by_steps = self._compiled_steps * each
         return self.spent > (
             by_steps if self.fastest > _SLOW_RUN_SECONDS else max(_COMPILE_AFTER_SECONDS, by_steps)
         )

@@ -52,16 +52,29 @@ class Barriers:
     `tables` are the shapes of variables of which only some rows are touched.
     """
 
-    def __init__(self, segment: Segment, jax: ModuleType, tables: Sequence[Dims] = ()) -> None:
+    def __init__(
+        self,
+        segment: Segment,
+        jax: ModuleType,
+        tables: Sequence[Dims] = (),
+        users: Counter[int] | None = None,
+    ) -> None:
         self._jax = jax
+        self._segment = segment
         self._tables = tables
         self.largest = 0  # elements of the largest array that is gone through
-        self._users = Counter(code for step in segment.steps for code in set(step.args))
-        self._users.update(set(segment.output_codes))
+        if users is None:
+            users = Counter(code for step in segment.steps for code in set(step.args))
+            users.update(set(segment.output_codes))
+        self._users = users
         self._work: dict[int, int] = {}  # slot → operations to compute it from what is stored
         # Variables and values computed from them that are not stored, each with the stored results of its readers. By
         # identity: a tracer has no other.
         self._read: dict[int, tuple[Array, list[Array]]] = {}
+
+    def inner(self) -> Barriers:
+        """Barriers for the body of a loop among the steps."""
+        return Barriers(self._segment, self._jax, self._tables, self._users)
 
     def watch(self, variable: Array) -> None:
         """Makes the update of a traced variable wait for the readers of its old value."""

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tensorfleet.runtime.shared_memory import mapping
+from tensorfleet.runtime.variable_packs import WriterLocks, layout, release
 
 if TYPE_CHECKING:
     from tensorfleet.base.types import Array, Dims
@@ -60,13 +61,10 @@ def board_of(stores: Sequence[Any]) -> VariableBoard | None:
 
 
 def _put_up(stores: Sequence[Any]) -> VariableBoard | None:
-    ordered = sorted(set(stores), key=lambda s: s.order)
-    held = []
+    held: list[Any] = []
     try:
-        for store in ordered:
-            if not store.lock.acquire(timeout=0.01):  # somebody changes it and may take long
-                return None
-            held.append(store)
+        if not WriterLocks(stores).acquire_soon(held):
+            return None
         values = [None if s.value is None else np.asarray(s.value) for s in stores]
         sizes = [0 if v is None or v.dtype.hasobject else v.nbytes for v in values]
         if not all(sizes) or sum(sizes) > MAX_BYTES:
@@ -75,8 +73,7 @@ def _put_up(stores: Sequence[Any]) -> VariableBoard | None:
     except OSError:  # no memory of that kind left, or no descriptors
         return None
     finally:
-        for store in held:
-            store.lock.release()
+        release(held)
 
 
 def _forked() -> None:
@@ -116,6 +113,7 @@ class VariableBoard:
             place[...] = value
         for i, store in enumerate(stores):
             store.boards = (*store.boards, (self, i))
+        layout.change()  # packs look again which of their variables are shown
 
     def opened(self) -> int | None:
         """A descriptor of the memory for somebody else; None when the board has been taken down."""

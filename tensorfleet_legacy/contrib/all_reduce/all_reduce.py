@@ -24,11 +24,11 @@ def _reduced(tensors: Sequence[Tensor], reduce: Callable[[list], Tensor]) -> lis
         raise ValueError("Must pass >0 tensors to all reduce operations")
     with colocate_with(tensors[0].op):
         total = reduce(list(tensors))
-    found = []
+    result = []
     for tensor in tensors:
         with colocate_with(tensor.op):
-            found.append(identity(total))
-    return found
+            result.append(identity(total))
+    return result
 
 
 def _folded(red_op: Callable, un_op: Callable | None = None) -> Callable[[list], Tensor]:
@@ -148,12 +148,12 @@ def _two_levels(input_tensors: Sequence[Tensor], red_op: Callable, un_op: Callab
     """First the sum of each task, then `red_op` over the tasks."""
     groups = _by_worker(input_tensors)
     firsts = _with([all_sum(group)[0] for group in groups], red_op, un_op)
-    found = []
+    result = []
     for group, first in zip(groups, firsts, strict=True):
         for tensor in group:
             with colocate_with(tensor.op):
-                found.append(identity(first))
-    return found
+                result.append(identity(first))
+    return result
 
 
 @export(*_places("build_nccl_all_reduce"))

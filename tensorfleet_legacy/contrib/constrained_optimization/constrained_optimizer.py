@@ -24,7 +24,7 @@ class ConstrainedMinimizationProblem(abc.ABC):
     @property
     @abc.abstractmethod
     def objective(self) -> Any:
-        """What is minimized."""
+        """The tensor to minimize."""
 
     @property
     @abc.abstractmethod
@@ -33,7 +33,7 @@ class ConstrainedMinimizationProblem(abc.ABC):
 
     @property
     def proxy_constraints(self) -> Any:
-        """What has the gradients in place of the constraints, if these have none of use."""
+        """Differentiable stand-ins for constraints that have no useful gradient, or None."""
         return None
 
     @property
@@ -237,13 +237,13 @@ def _stationary(matrix: Tensor, epsilon: float = 1e-6, most: int = 100) -> Tenso
 
     start = find("ones_like")(matrix[:, 0])
     first = step(find("constant")(0), start / find("norm")(start), start)
-    _, found, _ = find("while_loop")(
+    _, result, _ = find("while_loop")(
         lambda i, now, before: find("logical_and")(i < most, find("norm")(now - before) > epsilon),
         step,
         first,
     )
-    found = find("abs")(find("stop_gradient")(found))
-    return found / find("reduce_sum")(found)
+    result = find("abs")(find("stop_gradient")(result))
+    return result / find("reduce_sum")(result)
 
 
 class AdditiveSwapRegretOptimizer(_SwapRegret):
@@ -339,11 +339,11 @@ def find_best_candidate_distribution(
         middle = 0.5 * (lower + upper)
         if middle - lower <= epsilon or upper - middle <= epsilon:
             break
-        found = _mixture(objectives, constraints, middle)
-        if found is None:
+        result = _mixture(objectives, constraints, middle)
+        if result is None:
             lower = middle
         else:
-            best, upper = found, middle
+            best, upper = result, middle
     assert best is not None
     return best
 

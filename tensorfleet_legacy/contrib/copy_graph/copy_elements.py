@@ -21,12 +21,12 @@ def constant_value(tensor: Any, partial: bool = False) -> Any:
 
     With `partial`, what is known of a stack of scalars; the others are None.
     """
-    found = constant.constant_value(tensor)
-    if found is None and partial and tensor.op.type == "Pack":
+    result = constant.constant_value(tensor)
+    if result is None and partial and tensor.op.type == "Pack":
         parts = [constant.constant_value(x) for x in tensor.op.inputs]
         if any(p is not None for p in parts):
             return np.array([None if p is None else p.item() for p in parts], object)
-    return found
+    return result
 
 
 def ops_used_by_graph_def(graph_def: Any) -> set[str]:
@@ -48,18 +48,18 @@ def stripped_op_list_for_graph(graph_def: Any) -> Any:
     """The definitions of the operations that a graph uses."""
     from tensorfleet.base.protos import OpList
 
-    made = OpList()
+    result = OpList()
     for name in sorted(ops_used_by_graph_def(graph_def)):
         definition = find("python.framework.op_def_registry.get_registered_ops")().get(name)
         if definition is not None:
-            made.op.add().CopyFrom(definition)
-    return made
+            result.op.add().CopyFrom(definition)
+    return result
 
 
 def _bytes(name: str, measure: Callable[[], int]) -> Tensor:
-    made = find("py_func")(lambda: np.int64(measure()), [], dtypes.int64, stateful=True, name=name)
-    made.set_shape([])
-    return made
+    result = find("py_func")(lambda: np.int64(measure()), [], dtypes.int64, stateful=True, name=name)
+    result.set_shape([])
+    return result
 
 
 def _resident() -> int:
@@ -171,7 +171,7 @@ def _has(graph: Graph, name: str) -> bool:
 
 
 def get_copied_op(org_instance: Any, graph: Graph, scope: str = "") -> Any:
-    """What was made in a graph for an operation of another."""
+    """The copy in a graph of an operation of another graph."""
     return graph.as_graph_element(
         _copied_name(org_instance.name, scope), allow_tensor=True, allow_operation=True
     )

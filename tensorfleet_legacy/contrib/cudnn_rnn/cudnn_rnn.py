@@ -116,13 +116,13 @@ class _CudnnRNN(Layer):
         for layer in range(self._num_layers):
             if layer and self._dropout and training is not False:
                 x = self._dropped(x, training)
-            made = []
+            results = []
             for way in range(self.num_dirs):
                 i = layer * self.num_dirs + way
                 outputs, state = self._run(x, self._cells[i], before[i], bool(way))
-                made.append(outputs)
+                results.append(outputs)
                 last.append(state)
-            x = made[0] if len(made) == 1 else find("concat")(made, 2)
+            x = results[0] if len(results) == 1 else find("concat")(results, 2)
         return x, tuple(find("stack")(list(states)) for states in zip(*last, strict=True))
 
     def _dropped(self, x: Tensor, training: Any) -> Tensor:
@@ -149,11 +149,11 @@ class _Weighted(RNNCell):
     output_size = readonly("_units")
 
     def packed(self, state: tuple) -> Any:
-        """What a step takes."""
+        """The shape of the input of a step."""
         return state[0]
 
     def unpacked(self, state: Any) -> tuple:
-        """What a step gives, as a tuple of tensors."""
+        """The shape of the output of a step, as a tuple."""
         return (state,)
 
     def _linear(self, x: Tensor, kernel: str, bias: str) -> Tensor:

@@ -29,7 +29,7 @@ def sloppy_interleave(map_func: Callable, cycle_length: Any, block_length: Any =
 
 
 def reduce_dataset(dataset: Any, reducer: Any) -> Any:
-    """What a `Reducer` makes of all elements."""
+    """The result of a `Reducer` over all elements."""
     group = find("data.experimental.group_by_reducer")(lambda *_: np.int64(0), reducer)
     return find("data.experimental.get_single_element")(dataset.apply(group))
 
@@ -57,8 +57,8 @@ def assert_element_shape(expected_shapes: Any) -> Transformation:
     def checked(*elements: Any) -> Any:
         element = elements if len(elements) > 1 else elements[0]
         tensors, wanted = nest.flatten(element), list(_shapes_for(element, expected_shapes))
-        found = [_with(shape, tensor) for shape, tensor in zip(wanted, tensors, strict=True)]
-        return nest.pack_sequence_as(element, found)
+        items = [_with(shape, tensor) for shape, tensor in zip(wanted, tensors, strict=True)]
+        return nest.pack_sequence_as(element, items)
 
     return lambda dataset: dataset.map(checked)
 
@@ -90,9 +90,9 @@ def _with(expected: Any, tensor: Any) -> Any:
     with find("control_dependencies")(checks):
         checks += [find("assert_equal")(actual[i], size) for i, size in known]
     with find("control_dependencies")(checks):
-        made = find("identity")(tensor)
-    made.set_shape(shape)
-    return made
+        result = find("identity")(tensor)
+    result.set_shape(shape)
+    return result
 
 
 def read_batch_features(

@@ -25,7 +25,7 @@ _VARIABLES = {"Variable", "VariableV2", "VarHandleOp"}
 
 
 class _Towers:
-    """What the towers of one graph share: whose turn it is, and the gradients so far."""
+    """The state that the towers of one graph share: whose turn it is, and the gradients so far."""
 
     def __init__(self) -> None:
         self.count, self.current, self.used = 1, 0, False
@@ -171,7 +171,7 @@ def _split(values: Any, count: int) -> list:
 
     if isinstance(values, dict):
         each = {key: _split(value, count) for key, value in values.items()}
-        return [{key: found[i] for key, found in each.items()} for i in range(count)]
+        return [{key: item[i] for key, item in each.items()} for i in range(count)]
     return parts(values)
 
 

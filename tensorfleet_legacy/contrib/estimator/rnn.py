@@ -134,7 +134,7 @@ def _cell_fn(rnn_cell_fn: Callable | None, num_units: Any, cell_type: Any) -> Ca
 
 
 def _last(activations: Tensor, lengths: Tensor) -> Tensor:
-    """What a network gave at the last step of each sequence."""
+    """The outputs of a network at the last step of each sequence."""
     lengths = find("cast")(lengths, dtypes.int32)
     rows = find("range")(find("shape")(activations)[0])
     return find("gather_nd")(activations, find("stack")([rows, find("maximum")(lengths - 1, 0)], 1))

@@ -207,10 +207,10 @@ class _Choice:
         return self._count - find("shape")(self._assigned(centers))[0]
 
     def _assigned(self, centers: Tensor) -> Tensor:
-        made = find("assign")(self._state.centers, centers, validate_shape=False)
+        result = find("assign")(self._state.centers, centers, validate_shape=False)
         if self._state.updated is not self._state.centers:
-            made = find("assign")(self._state.updated, made, validate_shape=False)
-        return made
+            result = find("assign")(self._state.updated, result, validate_shape=False)
+        return result
 
     def _new(self) -> Tensor:
         """Centers that are points of the batches, those that a function gives, or those given."""

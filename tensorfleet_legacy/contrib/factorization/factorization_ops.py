@@ -122,19 +122,19 @@ class WALSModel:
         count = find("size")(ids)
         vectors = find("nn.embedding_lookup")(right, other, partition_strategy="div")
         entry_weights, row_weights = self._entry_weights(own, others, ids, other, place, weights)
-        made = self._solved(gramian, vectors, given.values, entry_weights, place, count, own is not None)
+        result = self._solved(gramian, vectors, given.values, entry_weights, place, count, own is not None)
         name = "row_update" if rows else "col_update"
-        update = _scattered(left, ids, made, name)
-        approximate = find("reduce_sum")(find("gather")(made, place) * vectors, 1)
+        update = _scattered(left, ids, result, name)
+        approximate = find("reduce_sum")(find("gather")(result, place) * vectors, 1)
         scale = sizes[0] / find("cast")(count, dtypes.float32)
-        loss = self._loss(given.values, approximate, entry_weights, made, gramian) * scale
+        loss = self._loss(given.values, approximate, entry_weights, result, gramian) * scale
         total = (
             self._unobserved_weight * float(sizes[0] * sizes[1]) + find("reduce_sum")(entry_weights) * scale
         )
-        return made, update, loss, self._held_back(made, gramian, scale), total
+        return result, update, loss, self._held_back(result, gramian, scale), total
 
     def _entry_weights(self, own: Any, others: Any, ids: Any, other: Any, place: Any, given: Any) -> tuple:
-        """What each observed entry weighs besides the weight of those that are not."""
+        """The weight of each observed entry, besides the weight of unobserved entries."""
         if own is None:
             return find("zeros_like")(other, dtypes.float32), None
         lookup = find("nn.embedding_lookup")

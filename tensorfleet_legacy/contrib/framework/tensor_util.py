@@ -27,10 +27,10 @@ def reduce_sum_n(tensors: Any, name: str | None = None) -> Tensor:
 def assert_scalar_int(tensor: Any, name: str | None = None) -> Tensor:
     """The tensor, if it is an integer that may be a scalar; ValueError otherwise."""
     with name_scope(name, "assert_scalar_int", [tensor]):
-        made = to_tensor(tensor)
-        if not made.dtype.base_dtype.is_integer:
-            raise ValueError(f"Expected integer type for {made.name}, received type: {made.dtype}.")
-        return find("assert_scalar")(made)
+        result = to_tensor(tensor)
+        if not result.dtype.base_dtype.is_integer:
+            raise ValueError(f"Expected integer type for {result.name}, received type: {result.dtype}.")
+        return find("assert_scalar")(result)
 
 
 @export("contrib.framework.remove_squeezable_dimensions")
@@ -71,9 +71,9 @@ def with_shape(expected_shape: Any, tensor: Any) -> Tensor:
         if isinstance(given, Tensor):
             return _checked(wanted, tensor)
         if not tensor.shape.is_fully_defined():
-            made = _checked(wanted, tensor)
-            made.set_shape(given)
-            return made
+            result = _checked(wanted, tensor)
+            result.set_shape(given)
+            return result
         if tensor.shape.as_list() != list(given):
             raise ValueError(f"Wrong shape for {tensor.name}, expected {list(given)}, got {tensor.shape}.")
         return tensor

@@ -161,12 +161,12 @@ def get_variables_by_name(given_name: str, scope: Any = None) -> list:
 @export("contrib.framework.get_unique_variable")
 def get_unique_variable(var_op_name: str) -> Any:
     """The variable of exactly this name; ValueError when there is none."""
-    found = [v for v in get_variables(var_op_name) if v.op.name == var_op_name]
-    if not found:
+    items = [v for v in get_variables(var_op_name) if v.op.name == var_op_name]
+    if not items:
         raise ValueError(
             f"Variable {var_op_name} not found. Its name is that of its operation, without ':0'."
         )
-    return found[0]
+    return items[0]
 
 
 @export("contrib.framework.get_variable_full_name")

@@ -28,17 +28,19 @@ def preprocess_image(
 
 
 def _run(images: Any, classifier_fn: Callable, num_batches: int) -> Tensor:
-    """What a classifier makes of images, some at a time."""
+    """The outputs of a classifier for images, a few at a time."""
     parts = find("stack")(find("split")(images, num_batches))
-    found = find("map_fn")(classifier_fn, parts, parallel_iterations=1, back_prop=False, name="RunClassifier")
-    return find("concat")(find("unstack")(found, num=num_batches), 0)
+    output = find("map_fn")(
+        classifier_fn, parts, parallel_iterations=1, back_prop=False, name="RunClassifier"
+    )
+    return find("concat")(find("unstack")(output, num=num_batches), 0)
 
 
 def _double(*values: Any) -> list[Tensor]:
-    found = [to_tensor(v) for v in values]
-    for value in found:
+    items = [to_tensor(v) for v in values]
+    for value in items:
         value.shape.assert_has_rank(2)
-    return [find("cast")(v, dtypes.float64) for v in found]
+    return [find("cast")(v, dtypes.float64) for v in items]
 
 
 def _like(result: Tensor, given: Any) -> Tensor:
@@ -145,10 +147,10 @@ def kernel_classifier_distance_and_std_from_activations(
         r, g = (x[e[i] : e[i + 1]] for x, e in zip((real, generated), ends, strict=True))
         return within(r) + within(g) - 2 * find("reduce_mean")(kernel(r, g))
 
-    found = find("map_fn")(block, find("range")(blocks), dtype=kind, back_prop=False)
-    mean, number = find("reduce_mean")(found), find("cast")(blocks, kind)
+    output = find("map_fn")(block, find("range")(blocks), dtype=kind, back_prop=False)
+    mean, number = find("reduce_mean")(output), find("cast")(blocks, kind)
     # One block has no spread: zero over zero.
-    variance = total(find("square")(found - mean)) / (number - 1)
+    variance = total(find("square")(output - mean)) / (number - 1)
     return mean, find("sqrt")(variance / number)
 
 

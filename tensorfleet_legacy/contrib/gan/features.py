@@ -85,11 +85,11 @@ def tensor_pool(
                 )
             return list(chosen) if isinstance(chosen, (list, tuple)) else [chosen]
 
-        found = find("cond")(queue.size() < size, fill, exchange)
-        found = found if isinstance(found, (list, tuple)) else [found]
-        for value, like in zip(found, given, strict=True):
+        result = find("cond")(queue.size() < size, fill, exchange)
+        result = result if isinstance(result, (list, tuple)) else [result]
+        for value, like in zip(result, given, strict=True):
             value.set_shape(like.shape)
-    return nest.pack_sequence_as(input_values, list(found))
+    return nest.pack_sequence_as(input_values, list(result))
 
 
 class VBN:

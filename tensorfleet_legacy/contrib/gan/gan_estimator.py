@@ -19,7 +19,7 @@ from tensorfleet_legacy.internals.util.tf_decorator import fn_args
 
 
 class SummaryType(enum.IntEnum):
-    """What is summarized of a model."""
+    """The kinds of summaries of a model."""
 
     NONE = 0
     VARIABLES = 1

@@ -70,7 +70,7 @@ def wasserstein_discriminator_loss(
     reduction: str = _MEAN,
     add_summaries: bool = False,
 ) -> Tensor:
-    """What the discriminator says of generated data, minus what it says of real data."""
+    """The discriminator's mean output for generated data, minus that for real data."""
     with name_scope(scope, "discriminator_wasserstein_loss") as inner:
         real, generated = _pair(discriminator_real_outputs, discriminator_gen_outputs)
         of_generated = _weighted(generated, generated_weights, inner, reduction)
@@ -371,8 +371,8 @@ def combine_adversarial_loss(
             main, other = (_norm(find("gradients")(x, variables)) for x in (main_loss, adversarial_loss))
             _told(gradient_summaries, "main_loss_gradients", main)
             _told(gradient_summaries, "adversarial_loss_gradients", other)
-        told = gradient_ratio if weight_factor is None else weight_factor
-        if not isinstance(told, Tensor) and told == 0:
+        weight = gradient_ratio if weight_factor is None else weight_factor
+        if not isinstance(weight, Tensor) and weight == 0:
             return main_loss
         if weight_factor is not None:
             return (

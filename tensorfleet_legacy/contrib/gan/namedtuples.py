@@ -1,4 +1,4 @@
-"""What the steps of training a generator and a discriminator give each other."""
+"""The tuples that the steps of training a generator and a discriminator pass to each other."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ GANTrainSteps = namedtuple("GANTrainSteps", ("generator_train_steps", "discrimin
 
 
 class GANTrainOps(NamedTuple):
-    """What trains: an operation for each side, one that counts steps, and hooks of synchronized optimizers."""
+    """The training operations: one for each side, one that counts steps, and hooks of synchronized optimizers."""
 
     generator_train_op: Any
     discriminator_train_op: Any

@@ -18,13 +18,13 @@ def _updates(kwargs: dict, scopes: tuple[str, str], check: bool) -> list[list]:
     """The update operations of each side."""
     asked = kwargs.pop("update_ops", None)
     asked = get_collection(GraphKeys.UPDATE_OPS) if asked is None else list(asked)
-    found = [get_collection(GraphKeys.UPDATE_OPS, scope) for scope in scopes]
-    used = {id(op) for side in found for op in side}
+    items = [get_collection(GraphKeys.UPDATE_OPS, scope) for scope in scopes]
+    used = {id(op) for side in items for op in side}
     left = [op for op in asked if id(op) not in used]
     if check and left:
         raise ValueError(f"There are unused update ops: {left}")
     wanted = {id(op) for op in asked}
-    return [[op for op in side if id(op) in wanted] for side in found]
+    return [[op for op in side if id(op) in wanted] for side in items]
 
 
 def gan_train_ops(
@@ -53,7 +53,7 @@ def gan_train_ops(
         return GANTrainOps(generators, discriminators, step.assign_add(1))
     scopes = model.generator_scope.name, model.discriminator_scope.name
     updates = _updates(kwargs, scopes, check_for_unused_update_ops)
-    made, hooks = [], []
+    result, hooks = [], []
     sides = (
         ("generator", loss.generator_loss, model.generator_variables),
         ("discriminator", loss.discriminator_loss, model.discriminator_variables),
@@ -72,7 +72,7 @@ def gan_train_ops(
             own = [*own, counter.assign(step)]
             hooks.append(optimizer.make_session_run_hook(is_chief))
         with name_scope(f"{side}_train"):
-            made.append(
+            result.append(
                 create_train_op(
                     value,
                     optimizer,
@@ -82,7 +82,7 @@ def gan_train_ops(
                     **kwargs,
                 )
             )
-    generator, discriminator = made
+    generator, discriminator = result
     return GANTrainOps(generator, discriminator, step.assign_add(1), hooks)
 
 

@@ -135,12 +135,12 @@ def cyclegan_loss(
         raise ValueError(f"`model` must be a `CycleGANModel`. Instead, was {type(model)}.")
     changed = cycle_consistency_loss_fn(model, add_summaries=kwargs.get("add_summaries", True))
     beside = _checked(cycle_consistency_loss_weight, "cycle_consistency_loss_weight") * changed
-    found = []
+    results = []
     for name, part in (("cyclegan_loss_x2y", model.model_x2y), ("cyclegan_loss_y2x", model.model_y2x)):
         with name_scope(name):
             loss = gan_loss(part, generator_loss_fn, discriminator_loss_fn, **kwargs)
-            found.append(loss._replace(generator_loss=loss.generator_loss + beside))
-    return CycleGANLoss(*found)
+            results.append(loss._replace(generator_loss=loss.generator_loss + beside))
+    return CycleGANLoss(*results)
 
 
 def stargan_loss(

@@ -86,17 +86,17 @@ def infogan_model(
     """A model whose discriminator also predicts distributions of the structured inputs."""
     structured = _tensors(structured_generator_inputs)
     inputs = [*_tensors(unstructured_generator_inputs), *structured]
-    found: list = []
+    results: list = []
 
     def discriminate(data: Any, given: Any) -> Any:
         said, distributions = discriminator_fn(data, given)
-        found.append(distributions)
+        results.append(distributions)
         return said
 
     model = gan_model(
         generator_fn, discriminate, real_data, inputs, generator_scope, discriminator_scope, True
     )
-    predicted = found[0]
+    predicted = results[0]
     if not isinstance(predicted, (list, tuple)):
         raise ValueError(f"`predicted_distributions` must be a list. Instead, found {type(predicted)}.")
     if len(predicted) != len(structured):

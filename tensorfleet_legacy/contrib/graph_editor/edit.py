@@ -39,11 +39,11 @@ def _placeholders(sgv: _View, ts: Any) -> list[Tensor]:
 def detach_inputs(sgv: Any, control_inputs: Any = False) -> tuple[_View, list[Tensor]]:
     """Placeholders instead of the inputs; the view as it is then, and the placeholders."""
     sgv = subgraph.make_view(sgv)
-    made = _placeholders(sgv, sgv.inputs)
-    reroute.reroute_ts(made, sgv.inputs, can_modify=sgv.ops)
+    result = _placeholders(sgv, sgv.inputs)
+    reroute.reroute_ts(result, sgv.inputs, can_modify=sgv.ops)
     if control_inputs:
         detach_control_inputs(sgv)
-    return sgv._with(_input_ts=made), made
+    return sgv._with(_input_ts=result), result
 
 
 def detach_outputs(sgv: Any, control_outputs: Any = None) -> tuple[_View, list[Tensor]]:
@@ -51,11 +51,11 @@ def detach_outputs(sgv: Any, control_outputs: Any = None) -> tuple[_View, list[T
     sgv = subgraph.make_view(sgv)
     inside = set(sgv.ops)
     used = [t for t in sgv.outputs if not inside.issuperset(t.consumers())]
-    made = _placeholders(sgv, used)
-    reroute.reroute_ts(made, used, cannot_modify=sgv.ops)
+    result = _placeholders(sgv, used)
+    reroute.reroute_ts(result, used, cannot_modify=sgv.ops)
     if control_outputs is not None:
         detach_control_outputs(sgv, control_outputs)
-    return sgv, made
+    return sgv, result
 
 
 def detach(

@@ -46,15 +46,15 @@ class OpMatcher:
         return self
 
     def input_ops(self, *args: Any) -> OpMatcher:
-        """What gives the inputs."""
+        """Matches the operations that give the inputs."""
         return self._also(args, lambda op: (t.op for t in op.inputs))
 
     def control_input_ops(self, *args: Any) -> OpMatcher:
-        """What it waits for."""
+        """Matches the control inputs."""
         return self._also(args, lambda op: op.control_inputs)
 
     def output_ops(self, *args: Any) -> OpMatcher:
-        """What takes each output, as a list for each."""
+        """Matches the consumers of each output, as one list per output."""
         wanted = [[_matcher(w) for w in (a if isinstance(a, (list, tuple)) else [a])] for a in args]
 
         def fits(op: Operation) -> bool:

@@ -84,12 +84,12 @@ def reroute_inputs(sgv0: Any, sgv1: Any) -> tuple[_View, _View]:
 
 
 def swap_outputs(sgv0: Any, sgv1: Any) -> tuple[_View, _View]:
-    """What took the outputs of one takes those of the other."""
+    """Gives the consumers of one view's outputs the other view's outputs, and vice versa."""
     return _outputs(sgv0, sgv1, True)
 
 
 def reroute_outputs(sgv0: Any, sgv1: Any) -> tuple[_View, _View]:
-    """What took the outputs of the second takes those of the first."""
+    """Gives the consumers of the second view's outputs the first view's outputs."""
     return _outputs(sgv0, sgv1, False)
 
 

@@ -88,25 +88,25 @@ def get_ops_ios(
 ) -> list[Operation]:
     """The operations that some operations take from, and those that take from them."""
     waits, waiting = check_cios(control_inputs, control_outputs, control_ios)
-    found: dict[Operation, None] = {}
+    ordered: dict[Operation, None] = {}
     for op in util.make_list_of_op(ops):
-        found.update(dict.fromkeys(t.op for t in op.inputs))
-        found.update(dict.fromkeys(op.control_inputs if waits else ()))
-        found.update(dict.fromkeys(c for t in op.outputs for c in t.consumers()))
-        found.update(dict.fromkeys(waiting.get(op) if waiting is not None else ()))
-    return list(found)
+        ordered.update(dict.fromkeys(t.op for t in op.inputs))
+        ordered.update(dict.fromkeys(op.control_inputs if waits else ()))
+        ordered.update(dict.fromkeys(c for t in op.outputs for c in t.consumers()))
+        ordered.update(dict.fromkeys(waiting.get(op) if waiting is not None else ()))
+    return list(ordered)
 
 
 def compute_boundary_ts(ops: Any) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
     """The tensors that come from outside, those that are used outside or by nobody, and those that stay inside."""
     ops = util.make_list_of_op(ops)
-    inside, made = set(ops), _get_output_ts(ops)
-    own = set(made)
+    inside, result = set(ops), _get_output_ts(ops)
+    own = set(result)
     taken = _get_input_ts(ops)
     coming = [t for t in taken if t not in own]
     staying = [t for t in taken if t in own and inside.issuperset(t.consumers())]
     stay = set(staying)
-    return coming, [t for t in made if t not in stay], staying
+    return coming, [t for t in result if t not in stay], staying
 
 
 def get_within_boundary_ops(
@@ -123,27 +123,27 @@ def get_within_boundary_ops(
     within = set(util.make_list_of_op(ops))
     seeds = util.make_list_of_op(seed_ops, allow_graph=False)
     boundary = set(util.make_list_of_op(boundary_ops))
-    found = dict.fromkeys(seeds)
+    result = dict.fromkeys(seeds)
     if boundary - within:
         raise ValueError("Some boundary ops are not in `ops`. Add them there.")
     if boundary & set(seeds):
         raise ValueError("Boundary is intersecting with the seeds. Leave the seeds out of it.")
     edge = seeds
     while edge:
-        near = [op for op in get_ops_ios(edge, waits, waiting) if op in within and op not in found]
-        found.update(dict.fromkeys(op for op in near if inclusive or op not in boundary))
+        near = [op for op in get_ops_ios(edge, waits, waiting) if op in within and op not in result]
+        result.update(dict.fromkeys(op for op in near if inclusive or op not in boundary))
         edge = [op for op in near if op not in boundary]
-    return list(found)
+    return list(result)
 
 
 def _walk(seeds: list[Operation], inclusive: bool, allowed: Callable, following: Callable) -> list[Operation]:
     """All operations reached from some, which come first unless they are left out."""
-    found = dict.fromkeys(op for op in seeds if allowed(op))
-    edge = list(found)
+    result = dict.fromkeys(op for op in seeds if allowed(op))
+    edge = list(result)
     while edge:
-        edge = list(dict.fromkeys(o for op in edge for o in following(op) if o not in found and allowed(o)))
-        found.update(dict.fromkeys(edge))
-    return [op for op in found if inclusive or op not in set(seeds)]
+        edge = list(dict.fromkeys(o for op in edge for o in following(op) if o not in result and allowed(o)))
+        result.update(dict.fromkeys(edge))
+    return [op for op in result if inclusive or op not in set(seeds)]
 
 
 def _allowed(within_ops: Any, within_ops_fn: Callable | None) -> Callable:
@@ -207,7 +207,7 @@ def _both_walks(
     within_ops_fn: Callable | None,
     *controls: Any,
 ) -> tuple[list, list]:
-    """What depends on some operations, and what others depend on."""
+    """The operations that depend on some operations and that others depend on."""
     waits, waiting = check_cios(*controls)
     within = (within_ops, within_ops_fn)
     forward = get_forward_walk_ops(forward_seed_ops, forward_inclusive, *within, control_outputs=waiting)
@@ -227,7 +227,7 @@ def get_walks_intersection_ops(
     control_outputs: Any = None,
     control_ios: Any = None,
 ) -> list[Operation]:
-    """What lies on a way from some operations to others."""
+    """The operations on a path from some operations to others."""
     forward, backward = _both_walks(*locals().values())
     both = set(backward)
     return [op for op in forward if op in both]
@@ -244,13 +244,13 @@ def get_walks_union_ops(
     control_outputs: Any = None,
     control_ios: Any = None,
 ) -> list[Operation]:
-    """What depends on some operations, and what others depend on."""
+    """The operations that depend on some operations and that others depend on."""
     forward, backward = _both_walks(*locals().values())
     return util.concatenate_unique(forward, backward)
 
 
 def _chosen(args: Any, options: dict, kind: str, listed: Callable, named: Callable, other: type) -> list:
-    """Those that regexes name or that are given, each once; `kind` is what a regex may begin with: (?#ops), (?#ts)."""
+    """The elements that regexes match or that are given, each once; `kind` is a regex's prefix: (?#ops), (?#ts)."""
     options = dict(options)
     graph, positive = options.pop("graph", None), options.pop("positive_filter", None)
     restrict = options.pop(f"restrict_{kind}_regex", False)
@@ -259,7 +259,7 @@ def _chosen(args: Any, options: dict, kind: str, listed: Callable, named: Callab
     if graph is not None and not isinstance(graph, Graph):
         raise TypeError(f"Expected a tf.Graph, got: {type(graph)}")
     foreign = "(?#ts)" if kind == "ops" else "(?#ops)"
-    found: dict = {}
+    chosen: dict = {}
     for arg in args:
         if can_be_regex(arg):
             if graph is None:
@@ -268,11 +268,11 @@ def _chosen(args: Any, options: dict, kind: str, listed: Callable, named: Callab
             own = regex.pattern.startswith(f"(?#{kind})")
             if regex.pattern.startswith(foreign) or (restrict and not own):
                 continue
-            found.update(dict.fromkeys(named(graph, regex)))
+            chosen.update(dict.fromkeys(named(graph, regex)))
         else:
             given = listed(arg, **{"ignore_ts" if kind == "ops" else "ignore_ops": True})
-            found.update(dict.fromkeys(given))
-    return [x for x in found if positive is None or positive(x)]
+            chosen.update(dict.fromkeys(given))
+    return [x for x in chosen if positive is None or positive(x)]
 
 
 def select_ops(*args: Any, **kwargs: Any) -> list[Operation]:

@@ -12,13 +12,13 @@ from tensorfleet_legacy.contrib.graph_editor import select, util
 
 def _places(wanted: Any, ts: list[Tensor], repetition: bool) -> list[int]:
     """Positions, which may be told by the tensors at them."""
-    found = [ts.index(w) if isinstance(w, Tensor) else int(w) for w in wanted]
-    for place in found:
+    result = [ts.index(w) if isinstance(w, Tensor) else int(w) for w in wanted]
+    for place in result:
         if not 0 <= place < len(ts):
             raise ValueError(f"Indices must be between 0 and {len(ts) - 1}, got: {place}")
-    if not repetition and len(set(found)) != len(found):
+    if not repetition and len(set(result)) != len(result):
         raise ValueError("Repetition is not allowed. Name each input once.")
-    return found
+    return result
 
 
 class SubGraphView:
@@ -39,18 +39,18 @@ class SubGraphView:
         self._output_ts = [*outputs, *self._passthrough_ts]
 
     def __copy__(self) -> SubGraphView:
-        made = SubGraphView()
-        made.__dict__.update({k: list(v) if isinstance(v, list) else v for k, v in self.__dict__.items()})
-        return made
+        result = SubGraphView()
+        result.__dict__.update({k: list(v) if isinstance(v, list) else v for k, v in self.__dict__.items()})
+        return result
 
     def copy(self) -> SubGraphView:
         """Another view of the same."""
         return self.__copy__()
 
     def _with(self, **parts: Any) -> SubGraphView:
-        made = self.copy()
-        made.__dict__.update(parts)
-        return made
+        result = self.copy()
+        result.__dict__.update(parts)
+        return result
 
     def remap_default(self, remove_input_map: bool = True, remove_output_map: bool = True) -> SubGraphView:
         """The inputs and outputs as they were first."""
@@ -92,8 +92,8 @@ class SubGraphView:
 
     def remap(self, new_input_indices: Any = None, new_output_indices: Any = None) -> SubGraphView:
         """Both."""
-        made = self if new_input_indices is None else self.remap_inputs(new_input_indices)
-        return made.copy() if new_output_indices is None else made.remap_outputs(new_output_indices)
+        result = self if new_input_indices is None else self.remap_inputs(new_input_indices)
+        return result.copy() if new_output_indices is None else result.remap_outputs(new_output_indices)
 
     def find_op_by_name(self, op_name: str) -> Operation:
         """The operation of that name."""
@@ -104,14 +104,16 @@ class SubGraphView:
 
     def __str__(self) -> str:
         def lines(title: str, elements: Iterable) -> list[str]:
-            found = [e.name for e in elements]
-            return [f"** {title}[{len(found)}]:", *(f"  {name}" for name in found)]
+            items = [e.name for e in elements]
+            return [f"** {title}[{len(items)}]:", *(f"  {name}" for name in items)]
 
         if self._graph is None:
             return "SubGraphView: empty"
-        told = [f"SubGraphView (graphid={id(self._graph)}):"]
-        told += lines("ops", self._ops) + lines("inputs", self._input_ts) + lines("outputs", self._output_ts)
-        return "\n".join(told)
+        lines_of_text = [f"SubGraphView (graphid={id(self._graph)}):"]
+        lines_of_text += (
+            lines("ops", self._ops) + lines("inputs", self._input_ts) + lines("outputs", self._output_ts)
+        )
+        return "\n".join(lines_of_text)
 
     @property
     def graph(self) -> Graph | None:

@@ -57,16 +57,16 @@ def copy_op_handler(
     attrs.pop("_class", None)
     with _bare(info.graph_):
         types = [t.dtype for t in op.outputs]
-        made = info.graph_.add_op(
+        result = info.graph_.add_op(
             op.spec, list(new_inputs), attrs, types, info.graph_.unique_name(name) + "/"
         )
-    made._set_device(device)
+    result._set_device(device)
     if copy_shape:
-        for mine, theirs in zip(made.outputs, op.outputs, strict=True):
+        for mine, theirs in zip(result.outputs, op.outputs, strict=True):
             mine.set_shape(theirs.shape)
     if op._original_op is not None:
-        made._original_op = info.transform_original_op_handler(info, op._original_op)
-    return made, made.outputs
+        result._original_op = info.transform_original_op_handler(info, op._original_op)
+    return result, result.outputs
 
 
 @contextmanager
@@ -77,7 +77,7 @@ def _bare(graph: Graph) -> Iterator[None]:
 
 
 class TransformerInfo:
-    """What became of what: `transformed` and `original` of operations, tensors, views and trees of them."""
+    """The result of a copy: `transformed` and `original` of operations, tensors, views and trees of them."""
 
     def __init__(self, info: Any) -> None:
         self._graph, self._scope = info.graph, info.scope
@@ -90,7 +90,7 @@ class TransformerInfo:
         return self._looked_up(original, self._transformed, missing_fn)
 
     def original(self, transformed: Any, missing_fn: Callable | None = None) -> Any:
-        """What copies were made of; `missing_fn` of what is no copy, or None."""
+        """The originals of copies; `missing_fn` of anything that is not a copy, or None."""
         return self._looked_up(transformed, self._original, missing_fn)
 
     def _looked_up(self, tree: Any, known: dict, missing_fn: Callable | None) -> Any:
@@ -161,12 +161,12 @@ class Transformer:
         for op in _in_order(info.ops):
             late: list[tuple[int, Tensor]] = []
             inputs = [self._input(info, op, i, late) for i in range(len(op.inputs))]
-            made, outputs = self.transform_op_handler(info, op, inputs)
-            if op is made:
+            result, outputs = self.transform_op_handler(info, op, inputs)
+            if op is result:
                 raise ValueError("In-place transformation not allowed. Return another operation.")
-            info.late += [(made, place, tensor) for place, tensor in late]
-            info.transformed_ops[op] = made
-            self.assign_collections_handler(info, op, made)
+            info.late += [(result, place, tensor) for place, tensor in late]
+            info.transformed_ops[op] = result
+            self.assign_collections_handler(info, op, result)
             for old, new in zip(op.outputs, outputs, strict=False):
                 info.transformed_ts[old] = new
                 self.assign_collections_handler(info, old, new)
@@ -181,23 +181,25 @@ class Transformer:
                 return util.make_placeholder_from_tensor(tensor, info.scope_, "geph_tmp")
         external = self.transform_external_input_handler
         hidden = self.transform_external_hidden_input_handler
-        made = (external if tensor in info.inputs else hidden)(info, tensor)
-        info.transformed_ts[tensor] = made
-        return made
+        result = (external if tensor in info.inputs else hidden)(info, tensor)
+        info.transformed_ts[tensor] = result
+        return result
 
     def _connect_control_inputs(self, info: _Work) -> None:
-        for op, made in info.transformed_ops.items():
+        for op, item in info.transformed_ops.items():
             waits = [self.transform_control_input_handler(info, c) for c in op.control_inputs]
-            made._add_control_inputs([c for c in dict.fromkeys(waits) if c is not None])
+            item._add_control_inputs([c for c in dict.fromkeys(waits) if c is not None])
 
     def _view(self, info: _Work) -> subgraph.SubGraphView:
-        made = info.transformed_ts
+        result = info.transformed_ts
         view = subgraph.SubGraphView(list(info.transformed_ops.values()))
-        passing = [made.get(t, t) for t in info.sgv.passthroughs if t in made or info.graph is info.graph_]
+        passing = [
+            result.get(t, t) for t in info.sgv.passthroughs if t in result or info.graph is info.graph_
+        ]
         return view._with(
             _passthrough_ts=passing,
-            _input_ts=[made[t] for t in info.sgv.inputs if t in made],
-            _output_ts=[made[t] for t in info.sgv.outputs if t in made],
+            _input_ts=[result[t] for t in info.sgv.inputs if t in result],
+            _output_ts=[result[t] for t in info.sgv.outputs if t in result],
         )
 
 
@@ -246,14 +248,14 @@ def copy_with_input_replacements(
 
 def _with_loops(ops: list[Operation], control_ios: util.ControlOutputs) -> list[Operation]:
     """Operations and, for those of a loop or a condition, all of it: half a loop cannot be copied."""
-    found = dict.fromkeys(ops)
+    result = dict.fromkeys(ops)
     contexts = {op._get_control_flow_context() for op in ops} - {None}
     if contexts:
         graph = control_ios.graph
-        found.update(
+        result.update(
             dict.fromkeys(op for op in graph.get_operations() if op._get_control_flow_context() in contexts)
         )
-    return list(found)
+    return list(result)
 
 
 def graph_replace(

@@ -1,4 +1,4 @@
-"""What the graph editor is built of: lists of operations and tensors, name scopes, placeholders."""
+"""Helpers of the graph editor: lists of operations and tensors, name scopes, placeholders."""
 
 from __future__ import annotations
 
@@ -60,15 +60,15 @@ def is_iterable(obj: Any) -> bool:
 
 def flatten_tree(tree: Any, leaves: list | None = None) -> list:
     """The leaves of lists, tuples and dictionaries within each other."""
-    found = [] if leaves is None else leaves
+    result = [] if leaves is None else leaves
     if isinstance(tree, dict):
         tree = tree.values()
     if not is_iterable(tree):
-        found.append(tree)
-        return found
+        result.append(tree)
+        return result
     for branch in tree:
-        flatten_tree(branch, found)
-    return found
+        flatten_tree(branch, result)
+    return result
 
 
 def transform_tree(tree: Any, fn: Callable, iterable_type: Any = tuple) -> Any:
@@ -76,10 +76,10 @@ def transform_tree(tree: Any, fn: Callable, iterable_type: Any = tuple) -> Any:
     if not is_iterable(tree):
         return fn(tree)
     if isinstance(tree, dict):
-        made = type(tree)()
+        result = type(tree)()
         for key, branch in tree.items():
-            made[key] = transform_tree(branch, fn)
-        return made
+            result[key] = transform_tree(branch, fn)
+        return result
     branches = [transform_tree(branch, fn) for branch in tree]
     if hasattr(tree, "_fields"):
         return type(tree)(*branches)
@@ -98,16 +98,16 @@ def get_unique_graph(tops: Any, check_types: Any = None, none_if_empty: bool = F
     if not is_iterable(tops):
         raise TypeError(f"{type(tops)} is not iterable")
     kinds = (Operation, Tensor) if check_types is None else check_types
-    found: Graph | None = None
+    result: Graph | None = None
     for i, element in enumerate(tops):
         if not isinstance(element, kinds):
             raise TypeError(f"Expected a type in ({kinds}), got: {type(element)}")
-        if found is not None and element.graph is not found:
+        if result is not None and element.graph is not result:
             raise ValueError(f"Argument[{i}]: Wrong graph! All must be of one graph.")
-        found = element.graph
-    if found is None and not none_if_empty:
+        result = element.graph
+    if result is None and not none_if_empty:
         raise ValueError("Can't find the unique graph of an empty list. Give at least one element.")
-    return found
+    return result
 
 
 def make_list_of_op(
@@ -138,15 +138,15 @@ def _listed(
         if not allow_graph:
             raise TypeError("allow_graph is False: cannot convert a tf.Graph.")
         return of_graph(given)
-    found = list(given) if is_iterable(given) else [given]
+    result = list(given) if is_iterable(given) else [given]
     if ignore:
-        found = [x for x in found if isinstance(x, kind)]
-    for x in found:
+        result = [x for x in result if isinstance(x, kind)]
+    for x in result:
         if not isinstance(x, kind):
             raise TypeError(f"Expected {kind.__name__}s, got: {type(x)}")
     if check_graph:
-        get_unique_graph(found, none_if_empty=True)
-    return found
+        get_unique_graph(result, none_if_empty=True)
+    return result
 
 
 def get_generating_ops(ts: Any) -> list[Operation]:
@@ -205,7 +205,7 @@ def scope_dirname(scope: str) -> str:
 
 
 def scope_basename(scope: str) -> str:
-    """What follows the last slash."""
+    """The part of a name after the last slash."""
     return scope.rpartition("/")[2]
 
 

@@ -56,10 +56,10 @@ def dense_image_warp(image: Any, flow: Any, name: str = "dense_image_warp") -> T
         sizes = find("shape")(image)
         x, y = find("meshgrid")(find("range")(sizes[2]), find("range")(sizes[1]))
         places = find("expand_dims")(find("cast")(find("stack")([y, x], 2), flow.dtype), 0) - flow
-        found = _inside(image, find("reshape")(places, [sizes[0], -1, 2]))
-        made = find("reshape")(found, sizes)
-        made.set_shape(image.shape)
-        return made
+        output = _inside(image, find("reshape")(places, [sizes[0], -1, 2]))
+        result = find("reshape")(output, sizes)
+        result.set_shape(image.shape)
+        return result
 
 
 def _squared_distances(x: Tensor, y: Tensor) -> Tensor:
@@ -133,8 +133,8 @@ def sparse_image_warp(
             flows = find("concat")([flows, find("zeros")(still.shape, flows.dtype)], 1)
         grid = np.stack(np.meshgrid(np.arange(height), np.arange(width), indexing="ij"), -1).reshape(-1, 2)
         places = to_tensor(np.broadcast_to(grid, [batch, *grid.shape]).astype(np.float64), image.dtype)
-        found = interpolate_spline(target, flows, places, interpolation_order, regularization_weight)
-        dense = find("reshape")(found, [batch, height, width, 2])
+        result = interpolate_spline(target, flows, places, interpolation_order, regularization_weight)
+        dense = find("reshape")(result, [batch, height, width, 2])
         return dense_image_warp(image, dense), dense
 
 
@@ -160,14 +160,14 @@ def resampler(data: Any, warp: Any, name: str = "resampler") -> Tensor:
         points = find("reshape")(warp, [sizes[0], -1, 2])
         x, y = points[:, :, 0], points[:, :, 1]
         low_x, low_y = find("floor")(x), find("floor")(y)
-        found = []
+        results = []
         for at_y, share_y in ((low_y, low_y + 1 - y), (low_y + 1, y - low_y)):
             for at_x, share_x in ((low_x, low_x + 1 - x), (low_x + 1, x - low_x)):
                 pixel, known = _or_zero(data, at_y, at_x, sizes)
-                found.append(find("expand_dims")(share_x * share_y * known, 2) * pixel)
-        made = find("reshape")(find("add_n")(found), find("concat")([outer[:-1], sizes[3:]], 0))
-        made.set_shape(warp.shape[:-1].concatenate(data.shape[-1:]))
-        return made
+                results.append(find("expand_dims")(share_x * share_y * known, 2) * pixel)
+        result = find("reshape")(find("add_n")(results), find("concat")([outer[:-1], sizes[3:]], 0))
+        result.set_shape(warp.shape[:-1].concatenate(data.shape[-1:]))
+        return result
 
 
 def _or_zero(data: Tensor, y: Tensor, x: Tensor, sizes: Tensor) -> tuple[Tensor, Tensor]:

@@ -75,12 +75,12 @@ def transform(
             whole_y, whole_x = (
                 find("cast")(find("sign")(v) * find("floor")(find("abs")(v) + 0.5), np.int32) for v in (y, x)
             )
-            made = _sampled(whole, whole_y, whole_x)
+            result = _sampled(whole, whole_y, whole_x)
         else:
-            made = _between(whole, y, x)
+            result = _between(whole, y, x)
         known = [None, None] if output_shape is not None else whole.shape.as_list()[1:3]
-        made.set_shape([whole.shape.as_list()[0], *known, whole.shape.as_list()[3]])
-        return _BACK[rank](made)
+        result.set_shape([whole.shape.as_list()[0], *known, whole.shape.as_list()[3]])
+        return _BACK[rank](result)
 
 
 def _places(flat: Tensor, height: Any, width: Any, batch: Any) -> tuple[Tensor, Tensor]:
@@ -166,7 +166,7 @@ def compose_transforms(*transforms: Any) -> Tensor:
     if not transforms:
         raise ValueError("transforms cannot be empty")
     with name_scope("compose_transforms"):
-        made = flat_transforms_to_matrices(transforms[0])
+        output = flat_transforms_to_matrices(transforms[0])
         for more in transforms[1:]:
-            made = find("matmul")(made, flat_transforms_to_matrices(more))
-        return matrices_to_flat_transforms(made)
+            output = find("matmul")(output, flat_transforms_to_matrices(more))
+        return matrices_to_flat_transforms(output)

@@ -130,9 +130,9 @@ class _Adaptive:
             y = _mixed([*powers, 1.0], list(state[5:10]))
             return [i + 1, found.write(i, y), *state]
 
-        found = array(y0.dtype, size=count).write(0, y0)
-        _, found, *state = loop(lambda i, *_: i < count, interval, [find("constant")(1), found, *state])
-        y = found.stack()
+        result = array(y0.dtype, size=count).write(0, y0)
+        _, result, *state = loop(lambda i, *_: i < count, interval, [find("constant")(1), result, *state])
+        y = result.stack()
         y.set_shape(t.shape.concatenate(y0.shape))
         if not full_output:
             return y
@@ -239,8 +239,8 @@ def odeint_fixed(
 
         with _increasing(t):
             count = find("size")(t)
-        found = find("TensorArray")(y0.dtype, size=count).write(0, y0)
-        _, found, _ = loop(lambda i, *_: i < count, interval, [find("constant")(1), found, y0])
-        made = found.stack()
-        made.set_shape(t.shape.concatenate(y0.shape))
-        return made
+        output = find("TensorArray")(y0.dtype, size=count).write(0, y0)
+        _, output, _ = loop(lambda i, *_: i < count, interval, [find("constant")(1), output, y0])
+        result = output.stack()
+        result.set_shape(t.shape.concatenate(y0.shape))
+        return result

@@ -25,7 +25,7 @@ class InvalidShapeError(Exception):
 
 
 class DenseKernelMapper(abc.ABC):
-    """What maps features to others, whose inner products are about those of a kernel."""
+    """Maps features to others whose inner products approximate those of a kernel."""
 
     @abc.abstractmethod
     def map(self, input_tensor: Any) -> Tensor:

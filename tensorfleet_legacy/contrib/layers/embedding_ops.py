@@ -42,9 +42,9 @@ def embedding_lookup_unique(
         each, places = find("unique")(find("reshape")(ids, [-1]))
         rows = find("nn.embedding_lookup")(params, each, partition_strategy)
         sizes = find("concat")([find("shape")(ids), find("shape")(rows)[1:]], 0)
-        found = find("reshape")(find("gather")(rows, places), sizes)
-        found.set_shape(ids.shape.concatenate(rows.shape[1:]))
-        return found
+        result = find("reshape")(find("gather")(rows, places), sizes)
+        result.set_shape(ids.shape.concatenate(rows.shape[1:]))
+        return result
 
 
 @export("contrib.layers.scattered_embedding_lookup")
@@ -72,8 +72,8 @@ def scattered_embedding_lookup(
         places = find("tile")(find("expand_dims")(find("range")(dimension), 0), find("shape")(flat))
         crossed = find("sparse.cross_hashed")([places, flat], total, hash_key)
         ids = find("sparse_tensor_to_dense")(crossed)
-        found = find("nn.embedding_lookup")(parts, ids, "div")
-        return find("reshape")(found, find("concat")([find("shape")(values), [dimension]], 0))
+        output = find("nn.embedding_lookup")(parts, ids, "div")
+        return find("reshape")(output, find("concat")([find("shape")(values), [dimension]], 0))
 
 
 @export("contrib.layers.scattered_embedding_lookup_sparse")

@@ -97,26 +97,26 @@ def sparse_column_with_vocabulary_file(
     if vocab_size is None:
         raise ValueError(f"vocab_size should be defined. column_name: {column_name}")
     default = None if num_oov_buckets else default_value
-    made = making.categorical_column_with_vocabulary_file(
+    result = making.categorical_column_with_vocabulary_file(
         column_name, vocabulary_file, vocab_size, num_oov_buckets, default, dtype
     )
-    return _combining(made, combiner)
+    return _combining(result, combiner)
 
 
 def sparse_column_with_keys(
     column_name: str, keys: Any, default_value: int = -1, combiner: str = "sum", dtype: Any = dtypes.string
 ) -> Any:
     """Words by their places in a list. See `tf.feature_column.categorical_column_with_vocabulary_list`."""
-    made = making.categorical_column_with_vocabulary_list(column_name, keys, dtype, default_value)
-    return _combining(made, combiner)
+    result = making.categorical_column_with_vocabulary_list(column_name, keys, dtype, default_value)
+    return _combining(result, combiner)
 
 
 def weighted_sparse_column(
     sparse_id_column: CategoricalColumn, weight_column_name: str, dtype: Any = dtypes.float32
 ) -> Any:
     """A column's ids weighed by a feature. See `tf.feature_column.weighted_categorical_column`."""
-    made = making.weighted_categorical_column(sparse_id_column, weight_column_name, dtype)
-    return _combining(made, combiner_of(sparse_id_column))
+    result = making.weighted_categorical_column(sparse_id_column, weight_column_name, dtype)
+    return _combining(result, combiner_of(sparse_id_column))
 
 
 def one_hot_column(sparse_id_column: CategoricalColumn) -> Any:

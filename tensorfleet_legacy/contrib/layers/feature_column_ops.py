@@ -1,4 +1,4 @@
-"""What models make of the columns of `tf.contrib.layers`: inputs, weighted sums, features read from examples."""
+"""Model inputs from the columns of `tf.contrib.layers`: dense inputs, weighted sums, parsed examples."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def check_feature_columns(feature_columns: Any) -> None:
 
 
 def create_feature_spec_for_parsing(feature_columns: Any) -> dict:
-    """What `tf.parse_example` needs to read the features of the columns."""
+    """The `tf.parse_example` specification of the columns' features."""
     return using.make_parse_example_spec(feature_columns)
 
 
@@ -120,7 +120,7 @@ def _looked_up(table: Any, ids: SparseTensor, weights: Any, start: int) -> Tenso
 
 
 def transform_features(features: dict, feature_columns: Any) -> dict:
-    """What each column makes of the features: ids for categorical columns, numbers for others."""
+    """The transformed features of each column: ids for categorical columns, numbers for others."""
     check_feature_columns(feature_columns)
     batch = Features(features)
     return {column: batch.get(column) for column in sorted(set(feature_columns), key=lambda c: c.name)}
@@ -218,10 +218,12 @@ def _inferred(key: str, feature: Any) -> Any:
 def make_place_holder_tensors_for_base_features(feature_columns: Any) -> dict:
     """A placeholder for each feature that the columns use."""
     check_feature_columns(feature_columns)
-    made: dict = {}
+    result: dict = {}
     for key, feature in create_feature_spec_for_parsing(feature_columns).items():
         if isinstance(feature, find("FixedLenFeature")):
-            made[key] = find("placeholder")(feature.dtype, [None, *feature.shape], name=f"Placeholder_{key}")
+            result[key] = find("placeholder")(
+                feature.dtype, [None, *feature.shape], name=f"Placeholder_{key}"
+            )
         else:
-            made[key] = find("sparse_placeholder")(feature.dtype, name=f"Placeholder_{key}")
-    return made
+            result[key] = find("sparse_placeholder")(feature.dtype, name=f"Placeholder_{key}")
+    return result

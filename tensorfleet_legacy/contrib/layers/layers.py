@@ -39,19 +39,19 @@ def renaming(names: dict[str, str], collections: Any = None) -> Callable:
         head, slash, leaf = name.rpartition("/")
         leaf = names.get(leaf, leaf)
         with on_model_device():
-            found = getter(f"{head}{slash}{leaf}", *args, **kwargs)
-        for part in found if isinstance(found, (list, tuple, PartitionedVariable)) else [found]:
+            result = getter(f"{head}{slash}{leaf}", *args, **kwargs)
+        for part in result if isinstance(result, (list, tuple, PartitionedVariable)) else [result]:
             add_model_variable(part)
             for collection in collections_for(collections, leaf):
                 if not any(part is known for known in get_collection(collection)):
                     add_to_collection(collection, part)
-        return found
+        return result
 
     return get
 
 
 def collections_for(collections: Any, name: str) -> list:
-    """Which of the user's collections a variable belongs to: all, or those under its name in a dict."""
+    """The user's collections that a variable belongs to: all, or the ones under its name in a dict."""
     if isinstance(collections, dict):
         collections = collections.get(name)
     if isinstance(collections, str):
@@ -74,7 +74,7 @@ def activated(outputs: Tensor, activation_fn: Any, collections: Any, alias: str)
 
 
 def _options(given: dict[str, Any], inputs: Tensor, scope: Any) -> dict[str, Any]:
-    """What all layers of `tf.layers` take, from the arguments of a function here."""
+    """The common arguments of all layers of `tf.layers`, from the arguments of a function here."""
     return dict(
         use_bias=given["normalizer_fn"] is None and given["biases_initializer"] is not None,
         bias_initializer=given["biases_initializer"],
@@ -98,7 +98,7 @@ def _windows(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def finish(outputs: Tensor, given: dict[str, Any], alias: str) -> Tensor:
-    """What comes after the weights: normalization, activation, collections."""
+    """The steps after the weights: normalization, activation, collections."""
     if given["normalizer_fn"] is not None:
         outputs = given["normalizer_fn"](outputs, **(given["normalizer_params"] or {}))
     return activated(outputs, given["activation_fn"], given["outputs_collections"], alias)

@@ -289,9 +289,9 @@ def softmax(logits: Any, scope: Any = None) -> Tensor:
     with variable_scope(scope, "softmax", [logits]):
         logits = to_tensor(logits)
         flat = find("reshape")(logits, [-1, logits.shape.as_list()[-1]])
-        found = find("reshape")(find("nn.softmax")(flat), find("shape")(logits))
-        found.set_shape(logits.shape)
-        return found
+        result = find("reshape")(find("nn.softmax")(flat), find("shape")(logits))
+        result.set_shape(logits.shape)
+        return result
 
 
 @export("contrib.layers.unit_norm")
@@ -368,7 +368,7 @@ def embed_sequence(
 
 
 def _name_of(layer: Any, otherwise: str) -> str:
-    """What a layer's scopes are called: by its function, or by that of which it is a part."""
+    """The name of a layer's scopes: its function's name, or that of the function it is a part of."""
     own = getattr(layer, "func", layer)
     return str(getattr(layer, "__name__", getattr(own, "__name__", otherwise)))
 

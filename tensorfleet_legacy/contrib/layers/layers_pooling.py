@@ -326,9 +326,9 @@ def dense_to_sparse(
         tensor = to_tensor(tensor)
         places = find("where")(find("not_equal")(tensor, find("constant")(eos_token, tensor.dtype)))
         shape = find("shape")(tensor, out_type=find("int64"))
-        made = find("SparseTensor")(places, find("gather_nd")(tensor, places), shape)
-        add_to_collections(list(outputs_collections or ()), made)
-        return made
+        result = find("SparseTensor")(places, find("gather_nd")(tensor, places), shape)
+        add_to_collections(list(outputs_collections or ()), result)
+        return result
 
 
 @export("contrib.layers.bow_encoder")

@@ -23,18 +23,18 @@ def _parameters(
     channels: int, shape: list[int], kind: Any, center: bool, scale: bool, initializers: Any, trainable: bool
 ) -> list:
     """`beta` and `gamma`, shaped so that they fit the inputs; None for what is not asked for."""
-    made: list = []
+    result: list = []
     for name, wanted, default in (
         ("beta", center, "zeros_initializer"),
         ("gamma", scale, "ones_initializer"),
     ):
         if not wanted:
-            made.append(None)
+            result.append(None)
             continue
         initializer = (initializers or {}).get(name) or find(default)()
         variable = find("get_variable")(name, [channels], kind, initializer, trainable=trainable)
-        made.append(find("reshape")(variable, shape))
-    return made
+        result.append(find("reshape")(variable, shape))
+    return result
 
 
 @export("contrib.layers.instance_norm")

@@ -67,8 +67,8 @@ def optimize_loss(
             loss = _after(updates, loss)
         shown = ["loss", "learning_rate", "global_gradient_norm"] if summaries is None else summaries
         rate = _rate(learning_rate, learning_rate_decay_fn, global_step)
-        made = _optimizer(optimizer, rate)
-        grads = made.compute_gradients(
+        result = _optimizer(optimizer, rate)
+        grads = result.compute_gradients(
             loss,
             variables if variables is not None else find("trainable_variables")(),
             colocate_gradients_with_ops=colocate_gradients_with_ops,
@@ -87,7 +87,7 @@ def optimize_loss(
         if "loss" in shown:
             find("summary.scalar")("loss", loss)
         _summarize(grads, shown, clip_gradients is not None)
-        apply = made.apply_gradients(
+        apply = result.apply_gradients(
             grads, global_step=global_step if increment_global_step else None, name="train"
         )
         return _after([apply], loss)
@@ -266,22 +266,22 @@ def clip_gradient_norms(gradients_to_variables: list, max_norm: float) -> list:
 
 @export("contrib.training.clip_gradient_norms_fn")
 def clip_gradient_norms_fn(max_norm: float) -> Callable[[list], list]:
-    """What cuts each gradient to a norm by itself, for `transform_grads_fn`."""
+    """A function for `transform_grads_fn` that clips each gradient to a norm by itself."""
     return functools.partial(clip_gradient_norms, max_norm=max_norm)
 
 
 @export("contrib.training.add_gradients_summaries", "contrib.slim.learning.add_gradients_summaries")
 def add_gradients_summaries(grads_and_vars: list) -> list:
     """Histograms and norms of gradients."""
-    found = []
+    result = []
     for grad, var in grads_and_vars:
         if grad is None:
             find("logging.info")("Var %s has no gradient", var.op.name)
             continue
         values = grad.values if isinstance(grad, IndexedSlices) else grad
-        found.append(find("summary.histogram")(var.op.name + "_gradient", values))
-        found.append(find("summary.scalar")(var.op.name + "_gradient_norm", find("global_norm")([values])))
-    return found
+        result.append(find("summary.histogram")(var.op.name + "_gradient", values))
+        result.append(find("summary.scalar")(var.op.name + "_gradient_norm", find("global_norm")([values])))
+    return result
 
 
 @export("contrib.training.create_train_op")

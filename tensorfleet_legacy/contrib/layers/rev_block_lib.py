@@ -28,8 +28,8 @@ def _listed(value: Any) -> list:
 
 def _gradients(outputs: Any, sources: list, grads: list) -> list[Tensor]:
     """Gradients, zero where there are none."""
-    found = find("gradients")(outputs, sources, grads)
-    pairs = zip(found, sources, strict=True)
+    result = find("gradients")(outputs, sources, grads)
+    pairs = zip(result, sources, strict=True)
     return [find("zeros_like")(s) if g is None else find("convert_to_tensor")(g) for g, s in pairs]
 
 
@@ -53,7 +53,7 @@ def recompute_grad(fn: Callable, use_data_dep: Any = _DEFAULT, tupleize_grads: b
     tells it the second time from the first.
     """
     _check_closure(fn)
-    told = "is_recomputing" in inspect.signature(fn).parameters
+    takes_flag = "is_recomputing" in inspect.signature(fn).parameters
 
     @functools.wraps(fn)
     def recomputed(*args: Any) -> Any:
@@ -69,14 +69,14 @@ def recompute_grad(fn: Callable, use_data_dep: Any = _DEFAULT, tupleize_grads: b
                     variable_scope(scope, reuse=True, use_resource=True, custom_getter=_noting(used)),
                 ):
                     fresh = [find("identity")(x) for x in inputs]
-                    made = _listed(fn(*fresh, **({"is_recomputing": True} if told else {})))
+                    output = _listed(fn(*fresh, **({"is_recomputing": True} if takes_flag else {})))
                 _check_same(variables, used)
-                found = _gradients(made, [*fresh, *variables], list(grads))
-                found = list(find("tuple")(found)) if tupleize_grads else found
-                return (found[: len(fresh)], found[len(fresh) :]) if variables else found
+                result = _gradients(output, [*fresh, *variables], list(grads))
+                result = list(find("tuple")(result)) if tupleize_grads else result
+                return (result[: len(fresh)], result[len(fresh) :]) if variables else result
 
             with _with_resources(scope):
-                return fn(*inputs, **({"is_recomputing": False} if told else {})), again
+                return fn(*inputs, **({"is_recomputing": False} if takes_flag else {})), again
 
         return find("custom_gradient")(compute)(*args)
 
@@ -84,7 +84,7 @@ def recompute_grad(fn: Callable, use_data_dep: Any = _DEFAULT, tupleize_grads: b
 
 
 def _check_closure(fn: Callable) -> None:
-    """What a function has from around it gets no gradient through it."""
+    """Raises ValueError for a function that captures tensors: they would get no gradient through it."""
     for name, value in inspect.getclosurevars(fn).nonlocals.items():
         if isinstance(value, (Tensor, Variable)):
             raise ValueError(
@@ -158,12 +158,12 @@ class RevBlock(Layer):
     def call(self, inputs: Any, forward: bool = True) -> tuple[Tensor, Tensor]:  # type: ignore[override]
         """The outputs of the layers; with `forward=False`, the inputs of given outputs."""
         known = {id(v) for v in find("global_variables")()}
-        made = self._outputs(*inputs) if forward else self._inputs_of(*inputs)
+        result = self._outputs(*inputs) if forward else self._inputs_of(*inputs)
         for variable in find("global_variables")():
             if id(variable) not in known:
                 trained = getattr(variable, "trainable", False)
                 (self._trainable_weights if trained else self._non_trainable_weights).append(variable)
-        return made
+        return result
 
     def forward(self, x1: Any, x2: Any) -> tuple[Tensor, Tensor]:
         """The outputs of the last layer."""
@@ -185,8 +185,8 @@ class RevBlock(Layer):
 
             def again(*grads: Tensor, variables: Any = ()) -> Any:
                 with control_dependencies(grads), variable_scope(scope, reuse=True):
-                    found = self._gradients_of(outputs, grads, at_f, at_g, list(variables))
-                return (found[: 2 + len(sides)], found[2 + len(sides) :]) if variables else found
+                    result = self._gradients_of(outputs, grads, at_f, at_g, list(variables))
+                return (result[: 2 + len(sides)], result[2 + len(sides) :]) if variables else result
 
             return outputs, again
 
@@ -215,17 +215,17 @@ class RevBlock(Layer):
 
         def step(which: str, function: Callable, x: Tensor, side: list, dy: Tensor) -> tuple[Tensor, Tensor]:
             x = find("stop_gradient")(x)
-            made = function(x, side)
-            slope, *rest = _gradients(made, [x, *side, *variables], [dy])
+            output = function(x, side)
+            slope, *rest = _gradients(output, [x, *side, *variables], [dy])
             for place, more in zip([*places[which], *behind], rest, strict=True):
                 sums[place] = sums[place] + more
-            return made, slope
+            return output, slope
 
         for f, g in reversed(list(zip(self.f, self.g, strict=True))):
-            made, slope = step("g", g, y1, at_g, d2)
-            y2, d1 = y2 - made, d1 + slope
-            made, slope = step("f", f, y2, at_f, d1)
-            y1, d2 = y1 - made, d2 + slope
+            result, slope = step("g", g, y1, at_g, d2)
+            y2, d1 = y2 - result, d1 + slope
+            result, slope = step("f", f, y2, at_f, d1)
+            y1, d2 = y1 - result, d2 + slope
         return [d1, d2, *sums]
 
 

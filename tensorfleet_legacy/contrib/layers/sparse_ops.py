@@ -33,14 +33,14 @@ def indicators_to_sparse_ids(
     if not kind.is_integer:
         raise ValueError(f"Invalid dtype {kind} not integer.")
     with name_scope(None, "indicators_to_sparse_ids", (indicators,)):
-        found = dense_to_sparse_tensor(indicators, ignore_value)
-        mask = find("sparse_to_dense")(found.indices, found.dense_shape, np.int64(1), np.int64(0))
+        result = dense_to_sparse_tensor(indicators, ignore_value)
+        mask = find("sparse_to_dense")(result.indices, result.dense_shape, np.int64(1), np.int64(0))
         counts = find("cumsum")(mask, axis=-1)
-        places = find("gather_nd")(counts, found.indices) - np.int64(1)
-        indices = find("concat")([found.indices[:, :-1], find("expand_dims")(places, 1)], 1)
+        places = find("gather_nd")(counts, result.indices) - np.int64(1)
+        indices = find("concat")([result.indices[:, :-1], find("expand_dims")(places, 1)], 1)
         longest = find("reshape")(find("reduce_max")(counts), [1])
-        shape = find("concat")([found.dense_shape[:-1], longest], 0)
-        return SparseTensor(indices, find("cast")(found.indices[:, -1], kind), shape)
+        shape = find("concat")([result.dense_shape[:-1], longest], 0)
+        return SparseTensor(indices, find("cast")(result.indices[:, -1], kind), shape)
 
 
 def sparse_row_envelope(

@@ -192,14 +192,14 @@ def get_default_binary_metrics_for_eval(thresholds: Any) -> dict[str, Callable]:
 
         return metric
 
-    made = {
+    result = {
         "labels/prediction_mean": mean_of(0),
         "labels/actual_target_mean": mean_of(1),
         "accuracy/baseline_target_mean": mean_of(1),
         "auc": streaming("auc"),
     }
     for cut in thresholds:
-        made[f"accuracy/threshold_{cut:f}_mean"] = at("accuracy", cut)
-        made[f"precision/positive_threshold_{cut:f}_mean"] = at("precision", cut)
-        made[f"recall/positive_threshold_{cut:f}_mean"] = at("recall", cut)
-    return made
+        result[f"accuracy/threshold_{cut:f}_mean"] = at("accuracy", cut)
+        result[f"precision/positive_threshold_{cut:f}_mean"] = at("precision", cut)
+        result[f"recall/positive_threshold_{cut:f}_mean"] = at("recall", cut)
+    return result

@@ -26,10 +26,10 @@ def _utility(function: Callable) -> Callable:
 @_utility
 def convert_collection_to_dict(collection: str, clear_collection: bool = False) -> dict[str, Any]:
     """A collection's tensors by the scope of the layer that made each."""
-    found = {alias: t for t in get_collection(collection) for alias in get_tensor_aliases(t)}
+    result = {alias: t for t in get_collection(collection) for alias in get_tensor_aliases(t)}
     if clear_collection:
         get_collection_ref(collection).clear()
-    return found
+    return result
 
 
 @_utility
@@ -83,7 +83,7 @@ def constant_value(value_or_tensor_or_var: Any, dtype: Any = None) -> Any:
 
 @_utility
 def static_cond(pred: Any, fn1: Callable, fn2: Callable) -> Any:
-    """What one of the functions gives, by a condition that is known."""
+    """The result of one of two functions, by a condition that is known."""
     for name, function in (("fn1", fn1), ("fn2", fn2)):
         if not callable(function):
             raise TypeError(f"{name} must be callable.")

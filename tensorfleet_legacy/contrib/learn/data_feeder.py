@@ -28,8 +28,8 @@ def _is_table(data: Any) -> bool:
 def _need_numbers(table: Any, what: str, quote: str) -> None:
     bad = [column for column in table if table[column].dtype.name not in _NUMBERS]
     if bad:
-        found = ", ".join(f"'{c}' type={quote}{table[c].dtype.name}{quote}" for c in bad)
-        raise ValueError(f"Data types for extracting {what} must be int, float, or bool. Found: {found}")
+        result = ", ".join(f"'{c}' type={quote}{table[c].dtype.name}{quote}" for c in bad)
+        raise ValueError(f"Data types for extracting {what} must be int, float, or bool. Found: {result}")
 
 
 def extract_pandas_data(data: Any) -> Any:
@@ -214,26 +214,26 @@ class DataFeeder:
             self.epoch += 1
         if self._output_placeholder is None:
             return feed
-        made = _each(
+        result = _each(
             lambda a, shape, kind, n: _labels(a, chosen, shape, kind, n),
             self._y,
             self.output_shape,
             self._output_dtype,
             self.n_classes,
         )
-        return {**feed, **_by_name(self._output_placeholder, made)}
+        return {**feed, **_by_name(self._output_placeholder, result)}
 
 
 def _examples(data: Any, chosen: np.ndarray) -> Any:
-    found = _rows(data, chosen)
-    return np.array(found).reshape(len(chosen), 1) if len(data.shape) == 1 else found
+    result = _rows(data, chosen)
+    return np.array(result).reshape(len(chosen), 1) if len(data.shape) == 1 else result
 
 
 def _labels(data: Any, chosen: np.ndarray, shape: list, kind: Any, classes: int | None) -> np.ndarray:
-    found = np.zeros([len(chosen), *shape[1:]], kind)
+    result = np.zeros([len(chosen), *shape[1:]], kind)
     for i, place in enumerate(chosen):
-        _put(found, i, _rows(data, place), classes)
-    return found
+        _put(result, i, _rows(data, place), classes)
+    return result
 
 
 class StreamingDataFeeder(DataFeeder):
@@ -271,8 +271,8 @@ class StreamingDataFeeder(DataFeeder):
         if self._y is None:
             return feed
         labels = list(itertools.islice(self._y, len(examples)))
-        made = _filled(labels, self.output_shape, self._output_dtype, self.n_classes)
-        return {**feed, **_by_name(self._output_placeholder, made)}
+        result = _filled(labels, self.output_shape, self._output_dtype, self.n_classes)
+        return {**feed, **_by_name(self._output_placeholder, result)}
 
 
 def _peeked(values: Iterator) -> tuple[Any, Iterator]:
@@ -284,10 +284,10 @@ def _filled(examples: list, shape: Any, kind: Any, classes: Any) -> Any:
     """Examples as the rows of arrays."""
 
     def one(shape: list, kind: Any, classes: Any, key: str | None = None) -> np.ndarray:
-        found = np.zeros([len(examples), *shape[1:]], kind)
+        result = np.zeros([len(examples), *shape[1:]], kind)
         for i, example in enumerate(examples):
-            _put(found, i, example if key is None else example[key], classes)
-        return found
+            _put(result, i, example if key is None else example[key], classes)
+        return result
 
     if not isinstance(shape, dict):
         return one(shape, kind, classes)
@@ -309,7 +309,7 @@ def setup_train_data_feeder(
     shuffle: bool = True,
     epochs: int | None = None,
 ) -> DataFeeder:
-    """What feeds arrays, tables or iterators."""
+    """A feeder of arrays, tables or iterators."""
     x, y = extract_pandas_data(x), extract_pandas_labels(y)
     if not _is_iterator(x):
         return DataFeeder(x, y, n_classes, batch_size, shuffle=shuffle, epochs=epochs)

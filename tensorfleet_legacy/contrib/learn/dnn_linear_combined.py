@@ -81,13 +81,13 @@ def _linear(features: dict, outputs: int, columns: Any, joint: bool, inputs: Any
 
 
 def _steps(given: list[tuple], clip: float | None, together: bool) -> Callable:
-    """What trains: each (collection, optimizer) with the same loss. `together` counts that as one step."""
+    """The training operation: each (collection, optimizer) with the same loss. `together` counts that as one step."""
 
     def train(loss: Any) -> Any:
         step = find("train.get_global_step")()
-        made = []
+        results = []
         for name, optimizer in given:
-            made.append(
+            results.append(
                 find("contrib.layers.optimize_loss")(
                     loss,
                     step,
@@ -101,8 +101,8 @@ def _steps(given: list[tuple], clip: float | None, together: bool) -> Callable:
                 )
             )
         if not together:
-            return find("group")(*made)
-        with control_dependencies(made):
+            return find("group")(*results)
+        with control_dependencies(results):
             return find("assign_add")(step, 1).op
 
     return train
@@ -286,10 +286,10 @@ def sdca_model_fn(features: dict, labels: Any, mode: str, params: dict) -> Model
         hooks.append(sdca.hook_of(model, op))
         return op
 
-    made = head.create_model_fn_ops(
+    result = head.create_model_fn_ops(
         features=features, labels=labels, mode=mode, train_op_fn=train, logits=logits
     )
-    return made._replace(training_chief_hooks=hooks)
+    return result._replace(training_chief_hooks=hooks)
 
 
 class SVM(Estimator):
@@ -342,13 +342,13 @@ class SVM(Estimator):
         return self._only(PredictionKey.PROBABILITIES, x, input_fn, batch_size, as_iterable)
 
     def _only(self, key: str, x: Any, input_fn: Any, batch_size: int | None, as_iterable: bool) -> Any:
-        found = self.predict(x, input_fn, batch_size, [key], as_iterable)
+        predictions = self.predict(x, input_fn, batch_size, [key], as_iterable)
 
         def each() -> Iterator[Any]:
-            for row in found:
+            for row in predictions:
                 yield row[key]
 
-        return each() if as_iterable else found[key]
+        return each() if as_iterable else predictions[key]
 
 
 def LogisticRegressor(
@@ -378,7 +378,7 @@ def _logistic_metrics(labels: Any, predictions: Any, thresholds: Any) -> dict[st
     if isinstance(labels, dict) and len(labels) == 1:
         (labels,) = labels.values()
     metric = lambda name, *given: find(f"metrics.{name}")(*given)  # noqa: E731
-    found = {
+    result = {
         MetricKey.PREDICTION_MEAN: metric("mean", predictions),
         MetricKey.LABEL_MEAN: metric("mean", labels),
         MetricKey.ACCURACY_BASELINE: metric("mean", labels),
@@ -386,7 +386,7 @@ def _logistic_metrics(labels: Any, predictions: Any, thresholds: Any) -> dict[st
     }
     for threshold in thresholds:
         positive = find("cast")(find("greater_equal")(predictions, threshold), dtypes.float32)
-        found[MetricKey.ACCURACY_MEAN % threshold] = metric("accuracy", labels, positive)
-        found[MetricKey.PRECISION_MEAN % threshold] = metric("precision", labels, positive)
-        found[MetricKey.RECALL_MEAN % threshold] = metric("recall", labels, positive)
-    return found
+        result[MetricKey.ACCURACY_MEAN % threshold] = metric("accuracy", labels, positive)
+        result[MetricKey.PRECISION_MEAN % threshold] = metric("precision", labels, positive)
+        result[MetricKey.RECALL_MEAN % threshold] = metric("recall", labels, positive)
+    return result

@@ -62,11 +62,13 @@ class Estimator:
         asked = fn_args(self._user_model_fn)
         given = {"mode": mode, "params": params, "config": config, "model_dir": self.model_dir}
         known = {name: value for name, value in given.items() if name in asked}
-        made = spec_of(self._user_model_fn(features, labels, **known), mode, features, labels, self._metrics)
-        outputs = made.export_outputs
+        result = spec_of(
+            self._user_model_fn(features, labels, **known), mode, features, labels, self._metrics
+        )
+        outputs = result.export_outputs
         if self._default_output is not None and outputs and self._default_output in outputs:
-            made = made._replace(export_outputs={**outputs, DEFAULT_KEY: outputs[self._default_output]})
-        return made
+            result = result._replace(export_outputs={**outputs, DEFAULT_KEY: outputs[self._default_output]})
+        return result
 
     model_dir = readonly("_core.model_dir", "The folder of the checkpoints.")
     config = readonly("_core.config", "The settings of the run.")
@@ -143,10 +145,10 @@ class Estimator:
     ) -> Any:
         """The predictions, one after the other, or all at once with `as_iterable=False`."""
         function = self._input(x, None, input_fn, batch_size, 1, shuffle=False)
-        found = self._core.predict(
+        predictions = self._core.predict(
             function, outputs, yield_single_examples=as_iterable and not iterate_batches
         )
-        return found if as_iterable else _joined(list(found))
+        return predictions if as_iterable else _joined(list(predictions))
 
     def export_savedmodel(
         self,

@@ -1,4 +1,4 @@
-"""What `tf.contrib.learn` has in common with scikit-learn, and what its estimators promise."""
+"""The scikit-learn interface of `tf.contrib.learn`, and the interfaces that its estimators implement."""
 
 from __future__ import annotations
 

@@ -55,13 +55,13 @@ def make_export_strategy(
         }
         if isinstance(estimator, Estimator):
             key = default_output_alternative_key
-            made = estimator.export_savedmodel(export_dir_base, serving_input_fn, key, **options)
+            result = estimator.export_savedmodel(export_dir_base, serving_input_fn, key, **options)
         else:
-            made = estimator.export_savedmodel(
+            result = estimator.export_savedmodel(
                 export_dir_base, lambda: receiver_of(serving_input_fn()), **options
             )
         keep_last(export_dir_base, exports_to_keep)
-        return made
+        return result
 
     return ExportStrategy("Servo", export_fn, strip_default_attrs)
 
@@ -253,7 +253,7 @@ class Experiment:
         return bool(result and self.train_steps and result.get("global_step", 0) >= self.train_steps)
 
     def local_run(self) -> tuple[dict, list]:
-        """What `train_and_evaluate` was called before."""
+        """The former name of `train_and_evaluate`."""
         return self.train_and_evaluate()
 
     def train_and_evaluate(self) -> tuple[dict, list]:
@@ -295,7 +295,7 @@ def _listed(strategies: Any) -> list:
 
 
 def _wanted(predicate: Callable | None, result: dict | None, path: str | None) -> bool:
-    """What a predicate says, which takes a result or also the path of its checkpoint."""
+    """The answer of a predicate that takes a result, or a result and the path of its checkpoint."""
     if predicate is None:
         return True
     return bool(predicate(result, path) if "checkpoint_path" in fn_args(predicate) else predicate(result))
@@ -322,26 +322,26 @@ def run(
         raise ValueError("Must specify a model directory in `run_config`.")
     if run_config is None and not output_dir:
         raise ValueError("Must specify an output directory.")
-    made = experiment_fn(run_config, hparams) if run_config is not None else experiment_fn(output_dir)
-    if not isinstance(made, Experiment):
+    result = experiment_fn(run_config, hparams) if run_config is not None else experiment_fn(output_dir)
+    if not isinstance(result, Experiment):
         raise TypeError(
-            f"Experiment builder did not return an Experiment instance, got {type(made)} instead."
+            f"Experiment builder did not return an Experiment instance, got {type(result)} instead."
         )
-    task = schedule or _default_schedule(run_config or made.estimator.config or RunConfig())
-    if not callable(getattr(made, task, None)) or task.startswith("_"):
+    task = schedule or _default_schedule(run_config or result.estimator.config or RunConfig())
+    if not callable(getattr(result, task, None)) or task.startswith("_"):
         raise ValueError(f"Schedule references non-existent task {task}")
-    return getattr(made, task)()
+    return getattr(result, task)()
 
 
 def _default_schedule(config: Any) -> str:
     if len(config.cluster_spec.jobs) < 2:
         return "train_and_evaluate"
-    found = {
+    by_name = {
         MASTER: "train_and_evaluate",
         "chief": "train_and_evaluate",
         PS: "run_std_server",
         WORKER: "train",
     }
-    if config.task_type not in found:
+    if config.task_type not in by_name:
         raise ValueError(f"No default schedule for task type: {config.task_type}")
-    return found[config.task_type]
+    return by_name[config.task_type]

@@ -66,13 +66,13 @@ def _target_keys(target_key: Any, keys: list[str]) -> list[str]:
         return []
     if not isinstance(target_key, Container):
         raise TypeError(f"target_key must be str or Container of str; got {type(target_key).__name__}")
-    found = [target_key] if isinstance(target_key, str) else list(target_key)  # type: ignore[call-overload]
-    for key in found:
+    result = [target_key] if isinstance(target_key, str) else list(target_key)  # type: ignore[call-overload]
+    for key in result:
         if not isinstance(key, str):
             raise TypeError(f"target_key must be str or Container of str; got {type(key).__name__}")
         if key not in keys:
             raise KeyError(f"target_key not in yielded dict. Expected {keys} keys; got {key}")
-    return found
+    return result
 
 
 def _rows(x: Callable, first: dict[str, np.ndarray], padded: bool) -> Dataset:

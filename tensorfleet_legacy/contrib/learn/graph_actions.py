@@ -166,7 +166,7 @@ class _Loop:
             try:
                 feed = self._feed_fn() if self._feed_fn is not None else None
             except StopIteration:
-                logging.info("What is fed has come to its end.")
+                logging.info("The feeds are exhausted.")
                 return
             outputs, should_stop = _run_with_monitors(
                 session, count + 1, list(self._tensors), feed, self._monitors
@@ -223,13 +223,13 @@ def _run_with_monitors(session: Any, step: int, tensors: list, feed_dict: Any, m
 
 def _first(collection: str, make: Callable) -> Any:
     """The first of a collection, which gets one where it is empty."""
-    found = get_collection(collection)
-    if not found:
-        made = make()
-        if made is not None:
-            add_to_collection(collection, made)
-        return made
-    return found[0]
+    collected = get_collection(collection)
+    if not collected:
+        result = make()
+        if result is not None:
+            add_to_collection(collection, result)
+        return result
+    return collected[0]
 
 
 def evaluate(

@@ -50,7 +50,7 @@ def report(head_name: str | None, loss: Tensor) -> None:
 
 
 class Head(abc.ABC):
-    """What a model function makes of its logits, or of the layer below them."""
+    """Makes a model function's result from its logits, or from the layer below them."""
 
     @property
     @abc.abstractmethod
@@ -68,7 +68,7 @@ class Head(abc.ABC):
         logits_input: Any = None,
         scope: Any = None,
     ) -> ModelFnOps:
-        """What a model function gives, from either `logits` or `logits_input`, which gets a layer more.
+        """The `ModelFnOps` for either `logits` or `logits_input`, which gets one more layer.
 
         `train_op_fn(loss)` is the operation that trains.
         """
@@ -123,13 +123,13 @@ class SingleHead(Head):
                 logits = find("nn.bias_add")(logits, bias)
             with name_scope("predictions", values=[logits]):
                 predictions = self._predictions(logits)
-            made: dict[str, Any] = {
+            by_name: dict[str, Any] = {
                 "mode": mode,
                 "predictions": predictions,
                 "output_alternatives": self._alternatives(predictions),
             }
             if known is None:
-                return ModelFnOps(**made)
+                return ModelFnOps(**by_name)
             weights = weights_of(features, self.weight_column_name)
             ids = self._ids(known)
             loss, reported = self._loss(ids, logits, weights)
@@ -143,7 +143,7 @@ class SingleHead(Head):
                     **self._metrics(predictions, known, weights),
                 }
             named = {key_of(self.head_name, k): m for k, m in metrics.items()}
-            return ModelFnOps(**made, loss=loss, train_op=train, eval_metric_ops=named)
+            return ModelFnOps(**by_name, loss=loss, train_op=train, eval_metric_ops=named)
 
     def _tensor_of(self, labels: Any) -> Any:
         labels = convert_to_tensor_or_sparse_tensor(
@@ -195,7 +195,7 @@ class SingleHead(Head):
         return labels
 
     def _alternatives(self, predictions: dict) -> dict:
-        """What is exported: a problem's type and tensors, by the head's name."""
+        """The exported output: a problem's type and tensors, by the head's name."""
         return {self.head_name: (self._problem, predictions)}
 
     @abc.abstractmethod
@@ -341,7 +341,7 @@ class BinaryLogisticHead(_Classes):
 
     def _metrics(self, predictions: dict, labels: Tensor, weights: Any) -> dict[str, tuple]:
         logistic, classes = predictions[PredictionKey.LOGISTIC], predictions[PredictionKey.CLASSES]
-        found = {
+        result = {
             MetricKey.ACCURACY: find("metrics.accuracy")(labels, classes, weights),
             MetricKey.PREDICTION_MEAN: mean_of(logistic, weights),
             MetricKey.LABEL_MEAN: mean_of(labels, weights),
@@ -350,8 +350,8 @@ class BinaryLogisticHead(_Classes):
             MetricKey.AUC_PR: auc_of(logistic, labels, weights, curve="PR"),
         }
         for threshold in self._thresholds:
-            found.update(at_threshold(logistic, labels, weights, threshold))
-        return found
+            result.update(at_threshold(logistic, labels, weights, threshold))
+        return result
 
 
 class MultiClassHead(_Classes):
@@ -389,13 +389,13 @@ class MultiClassHead(_Classes):
 
     def _metrics(self, predictions: dict, labels: Tensor, weights: Any) -> dict[str, tuple]:
         classes = predictions[PredictionKey.CLASSES]
-        found = {MetricKey.ACCURACY: find("metrics.accuracy")(labels, classes, weights)}
+        result = {MetricKey.ACCURACY: find("metrics.accuracy")(labels, classes, weights)}
         for i in () if self._label_keys else self._metric_class_ids:
-            found[MetricKey.CLASS_PREDICTION_MEAN % i] = share_of(classes, weights, i)
-            found[MetricKey.CLASS_LABEL_MEAN % i] = share_of(labels, weights, i)
+            result[MetricKey.CLASS_PREDICTION_MEAN % i] = share_of(classes, weights, i)
+            result[MetricKey.CLASS_LABEL_MEAN % i] = share_of(labels, weights, i)
             for key, name in _MEANS.items():
-                found[name % i] = mean_of(predictions[key], weights, i)
-        return found
+                result[name % i] = mean_of(predictions[key], weights, i)
+        return result
 
 
 # The means of classes that all heads with several of them have.
@@ -413,12 +413,12 @@ class MultiLabelHead(_Classes):
 
     def _tensor_of(self, labels: Any) -> Tensor:
         labels = labels[self._label_name] if isinstance(labels, dict) else labels
-        found = convert_to_tensor_or_sparse_tensor(labels)
-        if not isinstance(found, SparseTensor):
-            return found
+        result = convert_to_tensor_or_sparse_tensor(labels)
+        if not isinstance(result, SparseTensor):
+            return result
         if self.logits_dimension < 2:
             raise ValueError("Must set num_classes >= 2 when passing labels as a SparseTensor.")
-        return find("cast")(find("sparse_to_indicator")(found, self.logits_dimension), dtypes.int64)
+        return find("cast")(find("sparse_to_indicator")(result, self.logits_dimension), dtypes.int64)
 
     def _predictions(self, logits: Tensor) -> dict[str, Tensor]:
         positive = find("greater")(logits, 0)
@@ -430,19 +430,19 @@ class MultiLabelHead(_Classes):
 
     def _metrics(self, predictions: dict, labels: Tensor, weights: Any) -> dict[str, tuple]:
         classes, likely = predictions[PredictionKey.CLASSES], predictions[PredictionKey.PROBABILITIES]
-        found = {
+        result = {
             MetricKey.ACCURACY: find("metrics.accuracy")(labels, classes, weights),
             MetricKey.AUC: auc_of(likely, labels, weights),
             MetricKey.AUC_PR: auc_of(likely, labels, weights, curve="PR"),
         }
         for i in self._metric_class_ids:
-            found[MetricKey.CLASS_PREDICTION_MEAN % i] = mean_of(classes, weights, i)
-            found[MetricKey.CLASS_LABEL_MEAN % i] = mean_of(labels, weights, i)
+            result[MetricKey.CLASS_PREDICTION_MEAN % i] = mean_of(classes, weights, i)
+            result[MetricKey.CLASS_LABEL_MEAN % i] = mean_of(labels, weights, i)
             for key, name in _MEANS.items():
-                found[name % i] = mean_of(predictions[key], weights, i)
-            found[MetricKey.CLASS_AUC % i] = auc_of(likely, labels, weights, i)
-            found[MetricKey.CLASS_AUC_PR % i] = auc_of(likely, labels, weights, i, curve="PR")
-        return found
+                result[name % i] = mean_of(predictions[key], weights, i)
+            result[MetricKey.CLASS_AUC % i] = auc_of(likely, labels, weights, i)
+            result[MetricKey.CLASS_AUC_PR % i] = auc_of(likely, labels, weights, i, curve="PR")
+        return result
 
 
 class BinarySvmHead(SingleHead):

@@ -202,7 +202,7 @@ class MultiHead(Head):
         """See `Head`. `logits` are those of all heads side by side, or a dictionary of them by the heads' names."""
         check_mode(mode)
         parts = self._parts(logits, logits_input)
-        made = {
+        by_name = {
             head.head_name: head.create_model_fn_ops(
                 features=features,
                 mode=mode,
@@ -215,19 +215,21 @@ class MultiHead(Head):
             for head, part in zip(self._heads, parts, strict=True)
         }
         if mode == ModeKeys.INFER:
-            alternatives = {name: m.output_alternatives for name, m in made.items() if m.output_alternatives}
+            alternatives = {
+                name: m.output_alternatives for name, m in by_name.items() if m.output_alternatives
+            }
             return ModelFnOps(
                 mode,
-                predictions=_named(made),
-                output_alternatives={name: found[name] for name, found in alternatives.items()},
+                predictions=_named(by_name),
+                output_alternatives={name: item[name] for name, item in alternatives.items()},
             )
-        loss = self._merged([m.loss for m in made.values()])
-        metrics = {k: v for m in made.values() for k, v in (m.eval_metric_ops or {}).items()}
+        loss = self._merged([m.loss for m in by_name.values()])
+        metrics = {k: v for m in by_name.values() for k, v in (m.eval_metric_ops or {}).items()}
         if mode == ModeKeys.EVAL:
-            return ModelFnOps(mode, predictions=_named(made), loss=loss, eval_metric_ops=metrics)
+            return ModelFnOps(mode, predictions=_named(by_name), loss=loss, eval_metric_ops=metrics)
         if train_op_fn is None:
             raise ValueError("train_op_fn can not be None in TRAIN mode.")
-        train = find("group")(train_op_fn(loss), *(m.train_op for m in made.values()))
+        train = find("group")(train_op_fn(loss), *(m.train_op for m in by_name.values()))
         return ModelFnOps(mode, loss=loss, train_op=train, eval_metric_ops=metrics)
 
     def _parts(self, logits: Any, logits_input: Any) -> list:
@@ -236,11 +238,11 @@ class MultiHead(Head):
             return [None] * len(self._heads)
         if isinstance(logits, dict):
             return [logits[h.head_name] if h.logits_dimension else None for h in self._heads]
-        found, begin = [], 0
+        result, begin = [], 0
         for head in self._heads:
-            found.append(find("slice")(logits, [0, begin], [-1, head.logits_dimension]))
+            result.append(find("slice")(logits, [0, begin], [-1, head.logits_dimension]))
             begin += head.logits_dimension
-        return found
+        return result
 
     def _merged(self, losses: list) -> Tensor:
         if self._loss_weights:

@@ -1,4 +1,4 @@
-"""What model functions of `tf.contrib.learn` give, metrics that are named in an evaluation, and what models are fed."""
+"""Results of model functions of `tf.contrib.learn`, named metrics of an evaluation, and serving inputs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class PredictionKey:
 
 
 class ProblemType:
-    """What a model is for, and so how it is served."""
+    """The type of problem that a model solves, and so how it is served."""
 
     UNSPECIFIED = 0
     CLASSIFICATION = 1
@@ -59,7 +59,7 @@ class _Fields(NamedTuple):
 
 
 class ModelFnOps(_Fields):
-    """What a model function gives: `EstimatorSpec` from before, with `output_alternatives` for export.
+    """The result of a model function: the older `EstimatorSpec`, with `output_alternatives` for export.
 
     These are a dictionary of names to pairs of a `ProblemType` and a dictionary of tensors.
     """
@@ -142,7 +142,7 @@ def _scalar(loss: Any, mode: str) -> Any:
 
 
 class InputFnOps(NamedTuple):
-    """What a serving input function gives: what the model gets, no labels, and what is fed."""
+    """The result of a serving input function: the model's features, no labels, and the tensors to feed."""
 
     features: Any
     labels: Any
@@ -163,7 +163,7 @@ def build_parsing_serving_input_fn(
 
 
 def receiver_of(made: Any) -> Any:
-    """What a serving input function gave, as estimators want it."""
+    """The result of a serving input function in the form that estimators take."""
     if not isinstance(made, InputFnOps):
         return made
     kind = ServingInputReceiver if isinstance(made.features, dict) else TensorServingInputReceiver
@@ -184,7 +184,7 @@ class _Alternative(ExportOutput):
             return PredictOutput(self._outputs).as_signature_def(receiver_tensors)
 
     def typed(self) -> ExportOutput:
-        """What the problem's type says."""
+        """The value for the problem's type."""
         outputs = self._outputs
         if self._problem in (ProblemType.CLASSIFICATION, ProblemType.LOGISTIC_REGRESSION):
             classes = outputs.get(PredictionKey.CLASSES)
@@ -258,19 +258,19 @@ def _one(what: str, tensors: Any, key: str | None) -> Any:
 
 def metric_ops(metrics: Any, features: Any, labels: Any, predictions: Any) -> dict:
     """The operations of metrics by name: `MetricSpec`s or functions; (name, key) is about one of the predictions."""
-    made = {}
+    result = {}
     for name, metric in (metrics or {}).items():
         key = None
         if isinstance(name, tuple):
             name, key = name
         spec = metric if isinstance(metric, MetricSpec) else MetricSpec(metric, prediction_key=key)
-        found = spec.create_metric_ops(features, labels, predictions)
-        made[name] = tuple(found) if isinstance(found, (list, tuple)) else (found, found)
-    return made
+        output = spec.create_metric_ops(features, labels, predictions)
+        result[name] = tuple(output) if isinstance(output, (list, tuple)) else (output, output)
+    return result
 
 
 def spec_of(result: Any, mode: str, features: Any, labels: Any, metrics: Any) -> EstimatorSpec:
-    """What a model function gave, in any of the forms it may, as an EstimatorSpec."""
+    """The result of a model function, in any of its forms, as an EstimatorSpec."""
     if isinstance(result, EstimatorSpec):
         extra = metric_ops(metrics, features, labels, result.predictions)
         return result._replace(eval_metric_ops={**result.eval_metric_ops, **extra}) if extra else result

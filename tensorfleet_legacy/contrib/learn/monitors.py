@@ -77,7 +77,7 @@ class BaseMonitor:
 
 
 def fetched(outputs: Any, request: Any) -> Any:
-    """What was fetched for a tensor or its name."""
+    """The fetched value of a tensor or of its name."""
     return outputs[request] if request in outputs else outputs[request.name]
 
 
@@ -164,8 +164,8 @@ class PrintTensor(EveryN):
 
     def every_n_step_end(self, step: int, outputs: Any) -> bool:
         """Logs them."""
-        told = [f"{tag} = {fetched(outputs, getattr(t, 'name', t))}" for tag, t in self._names.items()]
-        logging.info("Step %d: %s", step, ", ".join(told))
+        pairs = [f"{tag} = {fetched(outputs, getattr(t, 'name', t))}" for tag, t in self._names.items()]
+        logging.info("Step %d: %s", step, ", ".join(pairs))
         return False
 
 
@@ -244,10 +244,10 @@ class ValidationMonitor(EveryN):
             logging.debug("Skipping evaluation at step %d: no checkpoint since the last one.", step)
             return False
         self._evaluated = latest
-        found = self._estimator.evaluate(**self._given)
-        told = ", ".join(f"{name} = {value}" for name, value in sorted(found.items()))
-        logging.info("Validation (step %d): %s", step, told)
-        return self._rounds is not None and self._no_better(step, found)
+        result = self._estimator.evaluate(**self._given)
+        message = ", ".join(f"{name} = {value}" for name, value in sorted(result.items()))
+        logging.info("Validation (step %d): %s", step, message)
+        return self._rounds is not None and self._no_better(step, result)
 
     def _no_better(self, step: int, found: dict) -> bool:
         if self._metric not in found:

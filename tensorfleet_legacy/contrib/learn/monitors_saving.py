@@ -24,14 +24,16 @@ class LoggingTrainable(EveryN):
 
     def every_n_step_begin(self, step: int) -> list:
         """Asks for them."""
-        found = get_collection(GraphKeys.TRAINABLE_VARIABLES, scope=self._scope)
-        self._names = {variable.name: variable.value().name for variable in found}
+        collected = get_collection(GraphKeys.TRAINABLE_VARIABLES, scope=self._scope)
+        self._names = {variable.name: variable.value().name for variable in collected}
         return list(self._names.values())
 
     def every_n_step_end(self, step: int, outputs: Any) -> bool:
         """Logs them."""
-        told = [f"{tag} = {fetched(outputs, name)}" for tag, name in self._names.items() if name in outputs]
-        logging.info("Logging Trainable: Step %d: %s", step, ", ".join(told))
+        message = [
+            f"{tag} = {fetched(outputs, name)}" for tag, name in self._names.items() if name in outputs
+        ]
+        logging.info("Logging Trainable: Step %d: %s", step, ", ".join(message))
         return False
 
 
@@ -132,12 +134,12 @@ def get_default_monitors(
     summary_writer: Any = None,
 ) -> list[BaseMonitor]:
     """Monitors that log the loss and write the summaries that are given."""
-    found: list[BaseMonitor] = []
+    result: list[BaseMonitor] = []
     if loss_op is not None:
-        found.append(PrintTensor(tensor_names={"loss": loss_op.name}))
+        result.append(PrintTensor(tensor_names={"loss": loss_op.name}))
     if summary_op is not None:
-        found.append(SummarySaver(summary_op, save_summary_steps, output_dir, summary_writer))
-    return found
+        result.append(SummarySaver(summary_op, save_summary_steps, output_dir, summary_writer))
+    return result
 
 
 class GraphDump(BaseMonitor):

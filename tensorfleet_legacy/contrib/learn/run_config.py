@@ -10,7 +10,7 @@ from tensorfleet_legacy.estimator.run_config import RunConfig as EstimatorRunCon
 
 
 class ModeKeys:
-    """What a model function is called for."""
+    """The mode that a model function is called in."""
 
     TRAIN = "train"
     EVAL = "eval"

@@ -185,7 +185,7 @@ class VocabularyProcessor:
     def save(self, filename: str) -> None:
         """Writes the words to a file, as text that `restore` reads; a tokenizer of one's own is not in it."""
         held = self.vocabulary_
-        told = {
+        by_name = {
             "max_document_length": self.max_document_length,
             "min_frequency": self.min_frequency,
             "words": held._reverse_mapping,
@@ -193,25 +193,25 @@ class VocabularyProcessor:
             "frozen": held._frozen,
         }
         with find("gfile.Open")(filename, "w") as file:
-            file.write(json.dumps(told))
+            file.write(json.dumps(by_name))
 
     @classmethod
     def restore(cls, filename: str) -> VocabularyProcessor:
-        """What was saved; ValueError for a file that TensorFlow wrote, which is a pickle."""
+        """The saved processor; ValueError for a pickle file that TensorFlow wrote."""
         with find("gfile.Open")(filename, "rb") as file:
             content = file.read()
         try:
-            told = json.loads(content)
+            loaded = json.loads(content)
         except ValueError:
             raise ValueError(
                 f"{filename} holds no vocabulary that was saved here. TensorFlow saved it as a pickle, which can run "
                 "code when it is read: make it anew with fit and save."
             ) from None
-        vocabulary = CategoricalVocabulary(told["words"][0])
-        vocabulary._reverse_mapping = told["words"]
-        vocabulary._mapping = {word: number for number, word in enumerate(told["words"])}
-        vocabulary._freq, vocabulary._frozen = told["counts"], told["frozen"]
-        return cls(told["max_document_length"], told["min_frequency"], vocabulary)
+        vocabulary = CategoricalVocabulary(loaded["words"][0])
+        vocabulary._reverse_mapping = loaded["words"]
+        vocabulary._mapping = {word: number for number, word in enumerate(loaded["words"])}
+        vocabulary._freq, vocabulary._frozen = loaded["counts"], loaded["frozen"]
+        return cls(loaded["max_document_length"], loaded["min_frequency"], vocabulary)
 
 
 class ByteProcessor:

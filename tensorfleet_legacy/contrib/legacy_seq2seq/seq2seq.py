@@ -233,9 +233,9 @@ def model_with_buckets(
     with name_scope(name, "model_with_buckets", [*encoder_inputs, *decoder_inputs, *targets, *weights]):
         for i, (source, target) in enumerate(buckets):
             with variable_scope(get_variable_scope(), reuse=True if i else None):
-                made, _ = seq2seq(encoder_inputs[:source], decoder_inputs[:target])
-                outputs.append(made)
+                result, _ = seq2seq(encoder_inputs[:source], decoder_inputs[:target])
+                outputs.append(result)
                 function = softmax_loss_function
-                cost = loss(made, targets[:target], weights[:target], softmax_loss_function=function)
+                cost = loss(result, targets[:target], weights[:target], softmax_loss_function=function)
                 losses.append(cost)
     return outputs, losses

@@ -28,7 +28,7 @@ class _Attention:
             self.vectors.append(get_variable(f"AttnV_{head}", [self.size], dtype=states.dtype))
 
     def __call__(self, query: Any) -> list[Tensor]:
-        """What each head reads for this state of the decoder."""
+        """The vector that each head reads for this state of the decoder."""
         parts = nest.flatten(query)
         reads = []
         for head, (features, vector) in enumerate(zip(self.features, self.vectors, strict=True)):
@@ -79,12 +79,12 @@ def attention_decoder(
                     value = loop_function(previous, time)
             if value.shape[1].value is None:
                 raise ValueError(f"Could not infer input size from input: {value.name}")
-            made, state = cell(_linear([value, *reads], value.shape[1].value), state)
+            result, state = cell(_linear([value, *reads], value.shape[1].value), state)
             with variable_scope(
                 get_variable_scope(), reuse=True if not time and initial_state_attention else None
             ):
                 reads = attend(state)
-            output = _linear([made, *reads], output_size or cell.output_size, "AttnOutputProjection")
+            output = _linear([result, *reads], output_size or cell.output_size, "AttnOutputProjection")
             outputs.append(output)
             previous = output
     return outputs, state

@@ -65,8 +65,8 @@ class _Table:
             return self._tables[0].lookup(keys)
         places = find("range")(find("shape")(keys)[0])
         parts, where = self._parts(keys, places)
-        found = [table.lookup(part) for table, part in zip(self._tables, parts, strict=True)]
-        return find("dynamic_stitch")(where, found)
+        items = [table.lookup(part) for table, part in zip(self._tables, parts, strict=True)]
+        return find("dynamic_stitch")(where, items)
 
     def insert(self, keys: Tensor, values: Tensor) -> Operation:
         if len(self._tables) == 1:
@@ -78,7 +78,7 @@ class _Table:
         return find("add_n")([table.size() for table in self._tables])
 
     def sums(self) -> Tensor:
-        """What all examples' states add up to."""
+        """The sum of the states of all examples."""
         totals = [find("reduce_sum")(find("cast")(t.export()[1], dtypes.float64), 0) for t in self._tables]
         return find("add_n")(totals)
 
@@ -142,7 +142,7 @@ class SdcaModel:
             ids = [find("unique")(column.feature_indices)[0] for column in sparse]
             slots, dense_slots = self._slots[_SPARSE], self._slots[_DENSE]
             weights = [find("gather")(_whole(s), i) for s, i in zip(slots, ids, strict=True)]
-            made = apply_any(
+            result = apply_any(
                 "SdcaOptimizerV2",
                 [column.example_indices for column in sparse],
                 [column.feature_indices for column in sparse],
@@ -161,7 +161,7 @@ class SdcaModel:
                 num_inner_iterations=1,
                 adaptive=self._options.get("adaptive", True),
             )
-            state, changes, dense_changes = made
+            state, changes, dense_changes = result
             with control_dependencies([state]):
                 updates = [self._table.insert(keys, state)]
                 for slot, i, change in zip(slots, ids, changes, strict=True):
@@ -219,20 +219,20 @@ class SdcaModel:
         return total
 
     def predictions(self, examples: dict) -> Tensor:
-        """What the model gives for examples: a probability for `logistic_loss`, a mean for `poisson_loss`."""
+        """The model's predictions: a probability for `logistic_loss`, a mean for `poisson_loss`."""
         _need(examples, ("sparse_features", "dense_features"), ("example_weights",))
-        found = self._linear_predictions(examples)
+        output = self._linear_predictions(examples)
         last = {"logistic_loss": "sigmoid", "poisson_loss": "exp"}.get(self._options["loss_type"])
-        return found if last is None else find(last)(found)
+        return output if last is None else find(last)(output)
 
     def unregularized_loss(self, examples: dict) -> Tensor:
         """The mean loss of examples."""
         _need(examples, ("sparse_features", "dense_features"), ("example_labels", "example_weights"))
         with name_scope("sdca/unregularized_loss"):
-            found = find("cast")(self._linear_predictions(examples), dtypes.float64)
+            output = find("cast")(self._linear_predictions(examples), dtypes.float64)
             labels = find("cast")(examples["example_labels"], dtypes.float64)
             weights = find("cast")(examples["example_weights"], dtypes.float64)
-            losses = self._losses(labels, found)
+            losses = self._losses(labels, output)
             return find("reduce_sum")(losses * weights) / find("reduce_sum")(weights)
 
     def _losses(self, labels: Tensor, found: Tensor) -> Tensor:
@@ -255,14 +255,14 @@ class SdcaModel:
 
 def _unshrunk(variable: Any) -> Any:
     """Zeros of the shape of a variable, part by part."""
-    made = []
+    result = []
     for part in _parts_of(variable):
         with colocate_with(part):
             zeros = find("zeros_like")(part.initialized_value(), dtypes.float32)
-            made.append(
+            result.append(
                 find("Variable")(zeros, name=f"{part.op.name}_unshrinked/SDCAOptimizer", trainable=False)
             )
-    return made
+    return result
 
 
 def _scattered(slot: list, ids: Tensor, change: Tensor) -> list:

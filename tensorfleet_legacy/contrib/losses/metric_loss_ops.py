@@ -17,17 +17,17 @@ def pairwise_distance(feature: Any, squared: bool = False) -> Tensor:
     total, square = find("reduce_sum"), find("square")
     lengths = total(square(feature), 1, keepdims=True)
     products = find("matmul")(feature, feature, transpose_b=True)
-    found = find("maximum")(lengths - 2.0 * products + find("transpose")(lengths), 0.0)
+    result = find("maximum")(lengths - 2.0 * products + find("transpose")(lengths), 0.0)
     apart = 1.0 - find("eye")(find("shape")(feature)[0])
     if squared:
-        return found * apart
+        return result * apart
     # The slope of a root at zero is beyond all numbers: there it is taken a little beside.
-    same = find("cast")(found <= 0.0, found.dtype)
-    return find("sqrt")(found + same * 1e-16) * (1.0 - same) * apart
+    same = find("cast")(result <= 0.0, result.dtype)
+    return find("sqrt")(result + same * 1e-16) * (1.0 - same) * apart
 
 
 def _classes(labels: Any) -> tuple[Tensor, Tensor]:
-    """Which pairs are of one class, each example with itself left out, and which are of two."""
+    """Two masks: pairs of one class without each example's pair with itself, and pairs of two classes."""
     column = find("reshape")(labels, [-1, 1])
     same = find("cast")(find("equal")(column, find("transpose")(column)), "float32")
     return same - find("eye")(find("shape")(column)[0]), 1.0 - same

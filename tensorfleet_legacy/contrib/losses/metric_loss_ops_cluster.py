@@ -24,9 +24,9 @@ def _counts(labels: np.ndarray, clusters: np.ndarray) -> np.ndarray:
     """How many examples of each class, by row, are in each cluster, by column."""
     rows, row = np.unique(labels, return_inverse=True)
     columns, column = np.unique(clusters, return_inverse=True)
-    found = np.zeros([len(rows), len(columns)], np.int64)
-    np.add.at(found, (row, column), 1)
-    return found
+    result = np.zeros([len(rows), len(columns)], np.int64)
+    np.add.at(result, (row, column), 1)
+    return result
 
 
 def _entropy(counts: np.ndarray) -> float:
@@ -35,7 +35,7 @@ def _entropy(counts: np.ndarray) -> float:
 
 
 def _information(table: np.ndarray) -> tuple[float, float]:
-    """What a cluster tells about the class, and the mean of what both need to be told."""
+    """The mutual information of clusters and classes, and the mean of both entropies."""
     mean = (_entropy(table.sum(1)) + _entropy(table.sum(0))) / 2
     return 2 * mean - _entropy(table.ravel()), mean
 
@@ -44,32 +44,32 @@ def _mutual(labels: np.ndarray, clusters: np.ndarray) -> float:
     table = _counts(labels, clusters)
     if table.shape == (1, 1):
         return 1.0
-    told, mean = _information(table)
-    return max(told, 0.0) / mean
+    information, mean = _information(table)
+    return max(information, 0.0) / mean
 
 
 def _expected(table: np.ndarray) -> float:
-    """What clusters of these sizes would tell by chance."""
+    """The mutual information that clusters of these sizes have by chance."""
     total = int(table.sum())
     log = lambda n: math.lgamma(n + 1)  # noqa: E731
-    found = 0.0
+    result = 0.0
     for a in table.sum(1).tolist():
         for b in table.sum(0).tolist():
             fixed = log(a) + log(b) + log(total - a) + log(total - b) - log(total)
             for n in range(max(1, a + b - total), min(a, b) + 1):
                 ways = fixed - log(n) - log(a - n) - log(b - n) - log(total - a - b + n)
-                found += n / total * math.log(total * n / (a * b)) * math.exp(ways)
-    return found
+                result += n / total * math.log(total * n / (a * b)) * math.exp(ways)
+    return result
 
 
 def _adjusted_mutual(labels: np.ndarray, clusters: np.ndarray) -> float:
     table = _counts(labels, clusters)
     if table.shape == (1, 1) or min(table.shape) == len(labels):
         return 1.0
-    (told, mean), chance = _information(table), _expected(table)
+    (information, mean), chance = _information(table), _expected(table)
     rest = mean - chance
     smallest = float(np.finfo(np.float64).eps)
-    return (told - chance) / (min(rest, -smallest) if rest < 0 else max(rest, smallest))
+    return (information - chance) / (min(rest, -smallest) if rest < 0 else max(rest, smallest))
 
 
 def _adjusted_pairs(labels: np.ndarray, clusters: np.ndarray) -> float:
@@ -99,9 +99,9 @@ _SCORES: dict[str, Callable[[np.ndarray, np.ndarray], float]] = {
 def compute_clustering_score(labels: Any, predictions: Any, margin_type: str) -> Tensor:
     """How well clusters fit classes, from 0 to 1; `margin_type` says by which measure."""
     score = _score(margin_type)
-    found = find("py_func")(lambda a, b: np.float32(score(a, b)), [labels, predictions], dtypes.float32)
-    found.set_shape([])
-    return found
+    result = find("py_func")(lambda a, b: np.float32(score(a, b)), [labels, predictions], dtypes.float32)
+    result.set_shape([])
+    return result
 
 
 def _score(kind: str) -> Callable[[np.ndarray, np.ndarray], float]:
@@ -121,9 +121,9 @@ class _Search:
 
     def clusters(self, centers: list[int]) -> np.ndarray:
         """The number of the nearest center of each example; a center is its own."""
-        found = self._distances[centers].argmin(0)
-        found[centers] = np.arange(len(centers))
-        return found
+        result = self._distances[centers].argmin(0)
+        result[centers] = np.arange(len(centers))
+        return result
 
     def wrong(self, centers: list[int]) -> float:
         """How much worse clusters are than the classes, as a loss."""
@@ -185,12 +185,12 @@ def cluster_loss(
     centers, fit = find("py_func")(search, [distances, labels], [dtypes.int32, dtypes.float32])
     centers.set_shape([None])
     fit.set_shape([])
-    found = -find("reduce_sum")(find("reduce_min")(find("gather")(distances, centers), 0))
+    result = -find("reduce_sum")(find("reduce_min")(find("gather")(distances, centers), 0))
     truth = _class_energy(distances, labels)
-    loss = find("maximum")(found + margin_multiplier * (1.0 - fit) - truth, 0.0, name="clustering_loss")
+    loss = find("maximum")(result + margin_multiplier * (1.0 - fit) - truth, 0.0, name="clustering_loss")
     if print_losses:
         loss = find("Print")(loss, ["clustering_loss: ", loss, find("shape")(loss)])
-    scalar("losses/score_pred", found)
+    scalar("losses/score_pred", result)
     scalar(f"losses/{margin_type}", fit)
     scalar("losses/score_gt", truth)
     return loss

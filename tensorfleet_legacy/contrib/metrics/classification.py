@@ -21,7 +21,7 @@ def _at_best(
     compute: Callable,
     kinds: tuple[str, ...] = tuple(KINDS),
 ) -> Pair:
-    """What a function makes of the counts at all thresholds: of those so far, and with the update."""
+    """The result of a function of the counts at all thresholds: of the counts so far, and with the update."""
     with find("variable_scope")(name, scope, (predictions, labels, weights)):
         values, updates = counts_at_thresholds(labels, predictions, _evenly(count), weights, kinds)
         return (
@@ -99,9 +99,9 @@ def recall_at_precision(
         return _recall(c)[find("argmin")(away, output_type="int32")]
 
     def above(c: dict) -> Tensor:
-        found = _precision(c)
-        best = find("argmax")(1.0 / (found - precision + _EPSILON), output_type="int32")
-        return find("where")(found[best] >= precision, _recall(c)[best], 0.0)
+        result = _precision(c)
+        best = find("argmax")(1.0 / (result - precision + _EPSILON), output_type="int32")
+        return find("where")(result[best] >= precision, _recall(c)[best], 0.0)
 
     value, update = _at_best(
         "recall_at_precision",

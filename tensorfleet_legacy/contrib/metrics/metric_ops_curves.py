@@ -153,9 +153,9 @@ def auc_with_confidence_intervals(
                 for values, label in ((truth, "labels"), (scores, "preds"), (shares, "weights"))
             ]
         (seen_labels, _), (seen_scores, _), (seen_weights, _) = kept
-        found = _with_interval(seen_labels, seen_scores, seen_weights, alpha, logit_transformation)
+        result = _with_interval(seen_labels, seen_scores, seen_weights, alpha, logit_transformation)
         valid = find("logical_and")(both, enough)
-        data = AucData(*(find("where")(valid, v, find("zeros_like")(v)) for v in found))
+        data = AucData(*(find("where")(valid, v, find("zeros_like")(v)) for v in result))
         update = group(*(change for _, change in kept))
         return _kept(data, update, metrics_collections, updates_collections)
 
@@ -237,8 +237,8 @@ def precision_recall_at_equal_thresholds(
         tn, fn = fp[0] - fp, tp[0] - tp
         precision, recall = (tp / find("maximum")(tp + x, to_tensor(_EPSILON, kind)) for x in (fp, fn))
         cuts = find("linspace")(0.0, 1.0, count)
-        found = (tp, fp, tn, fn, precision, recall, cuts)
-        return PrecisionRecallData(*(find("cast")(x, p.dtype) for x in found)), group(*updates)
+        result = (tp, fp, tn, fn, precision, recall, cuts)
+        return PrecisionRecallData(*(find("cast")(x, p.dtype) for x in result)), group(*updates)
 
 
 def auc_using_histogram(

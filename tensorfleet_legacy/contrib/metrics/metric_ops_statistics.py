@@ -78,21 +78,21 @@ for _wrong, _right, _name in (
 
 
 def _comoment(p: Tensor, label: Tensor, weights: Any, means: tuple, count: Any) -> tuple[Tensor, Tensor]:
-    """What a batch adds to the sum of products of deviations, and how many are counted after it."""
+    """The increment of a batch to the sum of products of deviations, and the count after it."""
     total = find("reduce_sum")
     shares = find("ones_like")(p) if weights is None else find("ones_like")(p) * weights
     number = total(shares)
     after = count.assign_add(number)
     before = after - number
-    found, past = [], []
+    result, past = [], []
     for values, mean in zip((p, label), means, strict=True):
         batch = find("div_no_nan")(total(values * shares), number)
         delta = find("div_no_nan")((batch - mean) * number, after)
         new = mean.assign_add(delta)
-        found.append(batch)
+        result.append(batch)
         past.append(new - delta)
-    own = total((p - found[0]) * (label - found[1]) * shares)
-    across = (past[0] - found[0]) * (past[1] - found[1])
+    own = total((p - result[0]) * (label - result[1]) * shares)
+    across = (past[0] - result[0]) * (past[1] - result[1])
     return own + across * find("div_no_nan")(before * number, after), after
 
 
@@ -247,8 +247,8 @@ def _kappa(counts: list[Any], name: str) -> Tensor:
     total = find("reduce_sum")
     number = total(labeled)
     chance = find("div_no_nan")(total(to_tensor(labeled) * predicted), number)
-    found = find("div_no_nan")(number - total(agreed), number - chance)
-    return find("where")(number > 0, 1.0 - found, find("zeros_like")(found), name=name)
+    result = find("div_no_nan")(number - total(agreed), number - chance)
+    return find("where")(number > 0, 1.0 - result, find("zeros_like")(result), name=name)
 
 
 # Metrics of classes that are ranked already: what measures them, and their arguments.

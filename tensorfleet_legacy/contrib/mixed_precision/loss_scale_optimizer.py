@@ -15,7 +15,7 @@ from tensorfleet.ops.array.basic import group
 
 
 class LossScaleManager(abc.ABC):
-    """What tells the scale, and changes it after each step."""
+    """Gives the loss scale, and changes it after each step."""
 
     @abc.abstractmethod
     def get_loss_scale(self) -> Any:

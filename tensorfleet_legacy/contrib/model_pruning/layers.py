@@ -19,14 +19,14 @@ class _Masked:
 
     def add_weight(self, name: str, *args: Any, **kwargs: Any) -> Any:
         """A variable; a kernel under a mask."""
-        made = super().add_weight(name, *args, **kwargs)  # type: ignore[misc]
+        result = super().add_weight(name, *args, **kwargs)  # type: ignore[misc]
         if name != "kernel":
-            return made
-        options: dict[str, Any] = {"dtype": made.dtype.base_dtype, "trainable": False}
+            return result
+        options: dict[str, Any] = {"dtype": result.dtype.base_dtype, "trainable": False}
         ones, zeros = find("ones_initializer")(), find("zeros_initializer")()
         add = super().add_weight  # type: ignore[misc]
-        mask = add("mask", shape=made.shape, initializer=ones, **options)
-        return register(made, mask, add("threshold", shape=[], initializer=zeros, **options))
+        mask = add("mask", shape=result.shape, initializer=ones, **options)
+        return register(result, mask, add("threshold", shape=[], initializer=zeros, **options))
 
 
 class _MaskedDense(_Masked, Dense):

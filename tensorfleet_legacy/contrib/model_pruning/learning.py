@@ -27,8 +27,8 @@ def _train(given: dict[str, Any]) -> Any:
         sess.run(masks)
         return loss, stop
 
-    made: Callable = step_and_mask
-    return slim_train(train_step_fn=made, **given)
+    result: Callable = step_and_mask
+    return slim_train(train_step_fn=result, **given)
 
 
 train = function(
@@ -61,11 +61,11 @@ def strip_pruning_vars_fn(input_graph_def: Any, output_node_names: list[str]) ->
     stripped = find("GraphDef")()
     stripped.versions.CopyFrom(input_graph_def.versions)
     for node in input_graph_def.node:
-        made = stripped.node.add()
+        result = stripped.node.add()
         if node.name not in values:
-            made.CopyFrom(node)
+            result.CopyFrom(node)
             continue
-        made.name, made.op = node.name, "Const"
-        made.attr["dtype"].CopyFrom(node.attr["T"])
-        made.attr["value"].tensor.CopyFrom(find("make_tensor_proto")(values[node.name]))
+        result.name, result.op = node.name, "Const"
+        result.attr["dtype"].CopyFrom(node.attr["T"])
+        result.attr["value"].tensor.CopyFrom(find("make_tensor_proto")(values[node.name]))
     return find("graph_util.extract_sub_graph")(stripped, output_node_names)

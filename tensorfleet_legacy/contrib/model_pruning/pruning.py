@@ -45,7 +45,7 @@ def get_masks() -> list:
 
 
 def get_thresholds() -> list:
-    """What weights were compared with when their masks were made."""
+    """The thresholds that weights were compared with when their masks were made."""
     return get_collection(_THRESHOLDS)
 
 
@@ -101,13 +101,13 @@ def _check(spec: Any) -> None:
 
 def _named(texts: list[str], what: str) -> list[tuple[re.Pattern, str]]:
     """Values by patterns of names, from texts such as "conv1:0.5"."""
-    found = []
+    result = []
     for text in filter(None, texts):
         pattern, colon, value = text.rpartition(":")
         if not colon:
             raise ValueError(f"{what} has {text!r}: write name:value.")
-        found.append((re.compile(pattern), value))
-    return found
+        result.append((re.compile(pattern), value))
+    return result
 
 
 def _one(named: list[tuple[re.Pattern, str]], name: str, what: str) -> str | None:
@@ -118,7 +118,7 @@ def _one(named: list[tuple[re.Pattern, str]], name: str, what: str) -> str | Non
 
 
 class Pruning:
-    """What makes the masks of all weights anew, so that more and more weights are masked."""
+    """An operation that updates the masks of all weights, so that more and more weights are masked."""
 
     def __init__(self, spec: Any = None, global_step: Any = None, sparsity: Any = None) -> None:
         self._spec = spec or get_pruning_hparams()

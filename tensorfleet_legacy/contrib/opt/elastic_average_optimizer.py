@@ -134,7 +134,7 @@ class _LocalOptimizer(Optimizer):
         return self._opt.apply_gradients(pairs)
 
     def _keep_local(self, before: set[str]) -> None:
-        """What the optimizer made for the worker's variables belongs to the worker too."""
+        """Makes the optimizer's variables for the worker's variables local to the worker too."""
         everywhere = get_default_graph().get_collection_ref(GraphKeys.GLOBAL_VARIABLES)
         local = get_default_graph().get_collection_ref(GraphKeys.LOCAL_VARIABLES)
         new = [v for v in everywhere if v.op.name not in before]
@@ -142,7 +142,7 @@ class _LocalOptimizer(Optimizer):
         everywhere[:] = [v for v in everywhere if v.op.name in before]
 
     def _meeting(self, variables: list, global_step: Any) -> Callable[[], Any]:
-        """What is to be built inside the branch that is taken every so many steps."""
+        """The operations of the branch that is taken every so many steps."""
         raise AssertionError("A subclass says what happens then.")
 
 
@@ -355,8 +355,8 @@ class ElasticAverageOptimizer(_LocalOptimizer):
             for i in range(self._num_worker)
         ]
         with control_dependencies([start]):
-            told = [q.enqueue(False) for i, q in enumerate(queues) if i != task_index]
-        return group(start, *told, queues[task_index].dequeue_many(self._num_worker - 1))
+            signals = [q.enqueue(False) for i, q in enumerate(queues) if i != task_index]
+        return group(start, *signals, queues[task_index].dequeue_many(self._num_worker - 1))
 
     def make_session_run_hook(self, is_chief: bool, task_index: int) -> SessionRunHook:
         """A hook that makes every worker start from the centre."""
@@ -368,7 +368,7 @@ class ElasticAverageOptimizer(_LocalOptimizer):
             raise RuntimeError(
                 "There is no centre yet: make variables with an ElasticAverageCustomGetter first."
             )
-        found = by_name(trainable_variables() if var_list is None else var_list)
+        result = by_name(trainable_variables() if var_list is None else var_list)
 
         def centre(item: Any) -> Any:
             return (
@@ -377,7 +377,7 @@ class ElasticAverageOptimizer(_LocalOptimizer):
                 else self._global_map.get(item, item)
             )
 
-        return Saver({key: centre(item) for key, item in found.items()}, name=name, **kwargs)
+        return Saver({key: centre(item) for key, item in result.items()}, name=name, **kwargs)
 
 
 @export(f"{_INSIDE}.agn_optimizer.AGNCustomGetter", "contrib.opt.AGNCustomGetter")

@@ -104,7 +104,7 @@ class ExternalOptimizerInterface:
             for e, g in self._inequality_pairs()
         ]
         start = session.run(self._packed_var, feed_dict=feed_dict, **run_kwargs)
-        found = self._minimize(
+        result = self._minimize(
             initial_val=np.asarray(start, np.float64),
             loss_grad_func=loss_grad,
             equality_funcs=[f for f, _ in none],
@@ -115,7 +115,7 @@ class ExternalOptimizerInterface:
             step_callback=step_callback,
             optimizer_kwargs=self.optimizer_kwargs,
         )
-        self._set(session, found, run_kwargs)
+        self._set(session, result, run_kwargs)
 
     def _set(self, session: Any, vector: np.ndarray, options: dict) -> None:
         """Gives the variables the values of a vector."""
@@ -140,7 +140,7 @@ class ExternalOptimizerInterface:
         options: dict,
         callback: Callable,
     ) -> Callable:
-        """What a vector of all variables gives: the values of some tensors."""
+        """A function from a vector of all variables to the values of some tensors."""
 
         def evaluate(vector: np.ndarray) -> Any:
             self._set(session, vector, options)

@@ -96,8 +96,8 @@ class ByRows(Optimizer):
     def _moved(self, var: Any, indices: Any, step: Any, **slots: Any) -> Any:
         """Takes a step from rows of a variable, and sets the same rows of its slots."""
         locking = self._use_locking
-        found = [(self.get_slot(var, name), rows) for name, rows in slots.items()]
-        kept = [scatter_update(slot, indices, rows, use_locking=locking) for slot, rows in found]
+        items = [(self.get_slot(var, name), rows) for name, rows in slots.items()]
+        kept = [scatter_update(slot, indices, rows, use_locking=locking) for slot, rows in items]
         return group(scatter_sub(var, indices, step, use_locking=locking), *kept)
 
 
@@ -124,8 +124,8 @@ class AdaMaxOptimizer(ByRows, AdamOptimizer):
     def _apply_dense(self, grad: Tensor, var: Any) -> Any:
         kind, state = _state(var, [self.get_slot(var, "m"), self.get_slot(var, "v")])
         rates = self._hyperparameters(var.dtype.base_dtype)
-        made = apply_any(f"{kind}AdaMax", *state, *rates, grad, use_locking=self._use_locking)
-        return made.op if isinstance(made, Tensor) else made
+        result = apply_any(f"{kind}AdaMax", *state, *rates, grad, use_locking=self._use_locking)
+        return result.op if isinstance(result, Tensor) else result
 
     def _resource_apply_dense(self, grad: Tensor, handle: Any) -> Any:
         return self._apply_dense(grad, handle)
@@ -187,8 +187,8 @@ class _SignOptimizer(ByRows):
     def _apply_dense(self, grad: Tensor, var: Any) -> Any:
         kind, state = _state(var, [self.get_slot(var, "m")])
         rates = self._prepared(var.dtype.base_dtype)
-        made = apply_any(kind + self._kind, *state, *rates, grad, use_locking=self._use_locking)
-        return made.op if isinstance(made, Tensor) else made
+        result = apply_any(kind + self._kind, *state, *rates, grad, use_locking=self._use_locking)
+        return result.op if isinstance(result, Tensor) else result
 
     def _resource_apply_dense(self, grad: Tensor, handle: Any) -> Any:
         return self._apply_dense(grad, handle)

@@ -84,7 +84,7 @@ class ShampooOptimizer(Optimizer):
         return self._step(values, var, indices)
 
     def _averaged(self, slot: Any, decay: Any, step: Tensor, new: Tensor) -> Tensor:
-        """What a slot becomes: itself times the decay, plus what is new; with a decay of 0 nothing is kept."""
+        """The new value of a slot: the old one times the decay, plus the new term; a decay of 0 keeps nothing."""
         if decay == 0.0:
             return new
         return slot.assign(_at(decay, step) * slot.read_value() + new)

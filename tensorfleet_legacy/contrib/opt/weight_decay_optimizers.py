@@ -234,9 +234,9 @@ class MovingAverageOptimizer(Optimizer):
         """A saver under whose names of variables are their averages, and the other way round."""
         if self._swapped is None:
             raise RuntimeError("Must call apply_gradients or minimize before creating the swapping_saver")
-        found = by_name(global_variables() if var_list is None else var_list)
+        result = by_name(global_variables() if var_list is None else var_list)
         known = {
-            v.op.name: v for item in found.values() for v in (item if isinstance(item, list) else [item])
+            v.op.name: v for item in result.values() for v in (item if isinstance(item, list) else [item])
         }
         other = {**self._swapped, **{average: v for v, average in self._swapped.items()}}
 
@@ -248,7 +248,7 @@ class MovingAverageOptimizer(Optimizer):
                 raise ValueError(f"Variable to swap {wanted} is not in variables to save {list(known)}")
             return known[wanted]
 
-        return Saver({key: swapped(item) for key, item in found.items()}, name=name, **kwargs)
+        return Saver({key: swapped(item) for key, item in result.items()}, name=name, **kwargs)
 
 
 @export("contrib.opt.DropStaleGradientOptimizer")

@@ -57,8 +57,8 @@ def _is_variable(tensor: Tensor) -> bool:
 
 def _next(op: Operation, types: set[str]) -> Operation | None:
     """The one operation of some types that takes the first output of another."""
-    found = [c for c in op.outputs[0].consumers() if c.type in types and c.inputs[0] is op.outputs[0]]
-    return found[0] if len(found) == 1 else None
+    items = [c for c in op.outputs[0].consumers() if c.type in types and c.inputs[0] is op.outputs[0]]
+    return items[0] if len(items) == 1 else None
 
 
 def _layers(graph: Any, scope: str | None) -> Iterator[_Layer]:
@@ -118,13 +118,13 @@ def _rounded(layer: _Layer, x: Tensor, what: str, options: _Options) -> Tensor:
     bits = options.activation_bits if moving else options.weight_bits
     with _named(layer, what):
         low, high = _limits(x, options, moving, bits, narrow)
-        made = find("fake_quant_with_min_max_vars")(x, low, high, bits, narrow)
+        result = find("fake_quant_with_min_max_vars")(x, low, high, bits, narrow)
         if options.quant_delay:
             step = find("train.get_or_create_global_step")()
             begun = find("greater_equal")(step, options.quant_delay, name="activate_quant")
-            made = find("cond")(begun, lambda: made, lambda: x, name="delayed_quant")
-            made.set_shape(x.shape)
-    return made
+            result = find("cond")(begun, lambda: result, lambda: x, name="delayed_quant")
+            result.set_shape(x.shape)
+    return result
 
 
 def _statistics(norm: Operation) -> tuple[Tensor, Tensor]:
@@ -153,13 +153,13 @@ def _fold(layer: _Layer, options: _Options) -> None:
     with find("name_scope")(inside):
         kept = ("strides", "padding", "data_format", "dilations", "transpose_a", "transpose_b")
         attributes = {name: op.get_attr(name) for name in kept if name in op.node_def.attr}
-        made = apply_any(op.type, op.inputs[0], scaled, **attributes)
+        output = apply_any(op.type, op.inputs[0], scaled, **attributes)
         layout = attributes.get("data_format", b"NHWC")
         layout = layout.decode() if isinstance(layout, bytes) else layout
-        made = find("nn.bias_add")(made, shift, data_format=layout)
-    _reroute(norm.outputs[0], made, users)
+        output = find("nn.bias_add")(output, shift, data_format=layout)
+    _reroute(norm.outputs[0], output, users)
     if layer.last is norm:
-        layer.last = made.op
+        layer.last = output.op
 
 
 def _rewrite(graph: Any, options: _Options) -> None:

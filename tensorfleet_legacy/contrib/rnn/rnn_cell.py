@@ -108,10 +108,10 @@ class SRUCell(_OneState):
         self.built = True
 
     def call(self, inputs: Any, state: Any) -> tuple:  # type: ignore[override]
-        made, forget, reset, _ = find("split")(find("matmul")(inputs, self._kernel), 4, axis=1)
+        result, forget, reset, _ = find("split")(find("matmul")(inputs, self._kernel), 4, axis=1)
         gates = find("sigmoid")(find("nn.bias_add")(find("concat")([forget, reset], 1), self._bias))
         forget, reset = find("split")(gates, 2, axis=1)
-        c = forget * state + (1.0 - forget) * made
+        c = forget * state + (1.0 - forget) * result
         return reset * self._activation(c) + (1.0 - reset) * inputs, c
 
 
@@ -141,9 +141,9 @@ class UGRNNCell(_OneState):
 
     def call(self, inputs: Any, state: Any) -> tuple:  # type: ignore[override]
         joined = find("matmul")(find("concat")([inputs, state], 1), self._kernel)
-        gate, made = find("split")(find("nn.bias_add")(joined, self._bias), 2, axis=1)
+        gate, result = find("split")(find("nn.bias_add")(joined, self._bias), 2, axis=1)
         gate = find("sigmoid")(gate + self._forget_bias)
-        new = gate * state + (1.0 - gate) * self._activation(made)
+        new = gate * state + (1.0 - gate) * self._activation(result)
         return new, new
 
 
@@ -261,7 +261,7 @@ class Conv3DLSTMCell(ConvLSTMCell):
 
 @export("contrib.rnn.FusedRNNCell")
 class FusedRNNCell(ABC):
-    """What runs over whole sequences, [time, batch, depth]: `cell(inputs, ...)` gives (outputs, last state)."""
+    """The base of cells over whole sequences [time, batch, depth]: `cell(inputs, ...)` gives (outputs, last state)."""
 
     @abstractmethod
     def __call__(

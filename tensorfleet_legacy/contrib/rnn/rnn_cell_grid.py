@@ -117,7 +117,7 @@ class _Direction:
         return clipped(keep * own + take * find("tanh")(j), cell._cell_clip)
 
     def output(self, gates: tuple, below: Any, before: Any, own: Any) -> Any:
-        """What this way gives."""
+        """The outputs in this direction."""
         return find("sigmoid")(gates[3] + self._peep("O", below, before)) * find("tanh")(own)
 
 
@@ -205,9 +205,9 @@ class GridLSTMCell(RNNCell):
             inputs = find("pad")(inputs, [[0, 0], [max(-offset, 0), max(offset, 0)]])
         size = self._feature_size or depth
         for (start, end), wanted in zip(bounds, self._blocks, strict=True):
-            if (found := (end - start - size) // self._skip + 1) != wanted:
+            if (result := (end - start - size) // self._skip + 1) != wanted:
                 raise ValueError(
-                    f"Invalid num_frequency_blocks, requires {found} but gets {wanted}, please check the input size "
+                    f"Invalid num_frequency_blocks, requires {result} but gets {wanted}, please check the input size "
                     "and filter config are correct."
                 )
         first = max(offset, 0)
@@ -246,7 +246,7 @@ class GridLSTMCell(RNNCell):
             if along is not over:
                 along.peepholes()
         c_below = m_below = find("zeros_like")(state[0])
-        found = []
+        result = []
         for x, c, m in zip(windows, state[::2], state[1::2], strict=True):
             joined = find("concat")([x, m, m_below], 1)
             one = over.gates(joined)
@@ -254,8 +254,8 @@ class GridLSTMCell(RNNCell):
             c_up, c_on = over.state(one, c_below, c, c_below), along.state(other, c_below, c, c)
             m_up, m_on = over.output(one, c_up, c_on, c_up), along.output(other, c_up, c_on, c_on)
             c_below, m_below = c_up, m_up
-            found.append(([m_on, m_up], [c_on, m_on]))
-        return found
+            result.append(([m_on, m_up], [c_on, m_on]))
+        return result
 
 
 @export("contrib.rnn.BidirectionalGridLSTMCell")

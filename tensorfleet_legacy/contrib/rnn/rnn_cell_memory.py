@@ -28,7 +28,7 @@ def _depth(shape: Any) -> int:
 
 
 class _FewGates(RNNCell):
-    """What both cells below take, and how large they are."""
+    """The arguments and sizes of both cells below."""
 
     def __init__(
         self,
@@ -65,10 +65,10 @@ class MinimalRNNCell(_FewGates):
     def call(self, inputs: Any, state: Any) -> tuple:  # type: ignore[override]
         """One step."""
         own, gate = find("split")(self.kernel, [_depth(inputs.shape), 2 * self.units], 0)
-        made = self.activation(find("matmul")(inputs, own))
-        both = find("matmul")(find("concat")([made, state], 1), gate)
+        result = self.activation(find("matmul")(inputs, own))
+        both = find("matmul")(find("concat")([result, state], 1), gate)
         keep = find("sigmoid")(find("nn.bias_add")(both, self.bias))
-        new = keep * state + (1 - keep) * made
+        new = keep * state + (1 - keep) * result
         return new, new
 
 
@@ -90,8 +90,8 @@ class CFNCell(_FewGates):
         of_gates, of_input = find("split")(self.kernel, [2 * self.units, self.units], 1)
         joined = find("matmul")(state, self.recurrent_kernel) + find("matmul")(inputs, of_gates)
         keep, let = find("split")(find("sigmoid")(find("nn.bias_add")(joined, self.bias)), 2, 1)
-        made = self.activation(find("matmul")(inputs, of_input))
-        new = keep * self.activation(state) + (1 - let) * made
+        result = self.activation(find("matmul")(inputs, of_input))
+        new = keep * self.activation(state) + (1 - let) * result
         return new, new
 
 
@@ -179,9 +179,9 @@ class NTMCell(RNNCell):
         """One step: the controller's, then one of each head."""
         reads, weights, memory = self._before(x, prev_state)
         output, inner = self.controller(find("concat")([x, *reads], 1), prev_state.controller_state)
-        told = self._linear(output, self._parameters)
+        outcome = self._linear(output, self._parameters)
         cut = self.num_parameters_per_head * self.num_heads
-        heads = find("split")(told[:, :cut], self.num_heads, 1)
+        heads = find("split")(outcome[:, :cut], self.num_heads, 1)
         new_weights = [
             self._addressed(head, memory, before) for head, before in zip(heads, weights, strict=True)
         ]
@@ -190,19 +190,19 @@ class NTMCell(RNNCell):
             for w in new_weights[: self.read_head_num]
         ]
         if self.write_head_num:
-            changes = find("split")(told[:, cut:], 2 * self.write_head_num, 1)
+            changes = find("split")(outcome[:, cut:], 2 * self.write_head_num, 1)
             for i, w in enumerate(new_weights[self.read_head_num :]):
                 memory = _written(memory, w, changes[2 * i], changes[2 * i + 1])
-        made = self._linear(find("concat")([output, *new_reads], 1), self._output)
-        return made, NTMControllerState(inner, new_reads, new_weights, memory, prev_state.time + 1)
+        result = self._linear(find("concat")([output, *new_reads], 1), self._output)
+        return result, NTMControllerState(inner, new_reads, new_weights, memory, prev_state.time + 1)
 
     def _linear(self, x: Tensor, weights: tuple) -> Tensor:
         kernel, bias = weights
-        made = find("nn.bias_add")(find("matmul")(x, kernel), bias)
-        return find("clip_by_value")(made, -self.clip_value, self.clip_value)
+        output = find("nn.bias_add")(find("matmul")(x, kernel), bias)
+        return find("clip_by_value")(output, -self.clip_value, self.clip_value)
 
     def _before(self, x: Tensor, state: NTMControllerState) -> tuple[list, list, Tensor]:
-        """What was read, the weights and the memory before this step: learned ones before the first."""
+        """The read vectors, the weights and the memory before this step; before the first step, learned ones."""
         batch = x.shape.as_list()[0] or find("shape")(x)[0]
         first = find("equal")(state.time, 0)
 

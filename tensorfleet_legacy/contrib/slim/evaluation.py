@@ -13,14 +13,14 @@ _PLACES = ("contrib.slim.evaluation", "contrib.slim.python.slim.evaluation")
 
 
 def _options(given: dict[str, Any]) -> dict[str, Any]:
-    """What both kinds of evaluation give to `tf.contrib.training`, from their arguments."""
+    """The arguments of `tf.contrib.training` for both kinds of evaluation."""
     summaries, restored = given["summary_op"], given["variables_to_restore"]
     if not isinstance(summaries, (Tensor, Operation)) and summaries == _USE_DEFAULT:
         summaries = find("summary.merge_all")()
     used = [find("contrib.training.StopAfterNEvalsHook")(given["num_evals"])]
     if summaries is not None:
-        made = find("contrib.training.SummaryAtEndHook")
-        used.append(made(given["logdir"], summary_op=summaries, feed_dict=given["summary_op_feed_dict"]))
+        result = find("contrib.training.SummaryAtEndHook")
+        used.append(result(given["logdir"], summary_op=summaries, feed_dict=given["summary_op_feed_dict"]))
     scaffold = find("train.Scaffold")(
         init_op=given["initial_op"],
         init_feed_dict=given["initial_op_feed_dict"],

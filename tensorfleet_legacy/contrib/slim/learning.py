@@ -177,7 +177,7 @@ def _is_given(value: Any) -> bool:
 
 
 def _sync_options(optimizer: Any, is_chief: bool) -> dict[str, Any]:
-    """What a `SyncReplicasOptimizer` adds: its start, and for the chief the threads that hand out tokens."""
+    """The additions of a `SyncReplicasOptimizer`: its start, and for the chief the threads that hand out tokens."""
     if optimizer is None:
         return {}
     start = optimizer.chief_init_op if is_chief else optimizer.local_step_init_op
@@ -192,10 +192,10 @@ def _sync_options(optimizer: Any, is_chief: bool) -> dict[str, Any]:
 def _stop_and_log(step: Any, number_of_steps: int | None, log_every: int) -> dict[str, Any]:
     """Tensors that say when to stop and when to log."""
     with name_scope("train_step"):
-        found = {"should_log": find("equal")(find("mod")(step, log_every), 0)}
+        result = {"should_log": find("equal")(find("mod")(step, log_every), 0)}
         if number_of_steps:
-            found["should_stop"] = find("greater_equal")(step, number_of_steps)
-    return found
+            result["should_stop"] = find("greater_equal")(step, number_of_steps)
+    return result
 
 
 def _loop(supervisor: Any, sess: Any, step_fn: Callable, train_op: Any, step: Any, kwargs: dict) -> Any:

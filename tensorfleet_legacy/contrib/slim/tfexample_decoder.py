@@ -111,7 +111,7 @@ class LookupTensor(Tensor):
 
 @_in("tfexample_decoder", "BackupHandler")
 class BackupHandler(ItemHandler):
-    """What another handler makes where the first one makes nothing."""
+    """The result of a second handler where the first one has none."""
 
     def __init__(self, handler: ItemHandler, backup: ItemHandler) -> None:
         for label, given in (("Primary", handler), ("Backup", backup)):
@@ -154,8 +154,8 @@ class SparseTensor(ItemHandler):
         # The values are the last coordinates; what comes before them is where they stood.
         last = find("reshape")(find("cast")(indices.values, dtypes.int64), [-1, 1])
         places = find("concat")([indices.indices[:, :-1], last], 1)
-        made = find("SparseTensor")(places, values.values, find("cast")(_dense(shape), dtypes.int64))
-        return find("sparse_tensor_to_dense")(made, self._default_value) if self._densify else made
+        result = find("SparseTensor")(places, values.values, find("cast")(_dense(shape), dtypes.int64))
+        return find("sparse_tensor_to_dense")(result, self._default_value) if self._densify else result
 
 
 @_in("tfexample_decoder", "Image")
@@ -190,8 +190,8 @@ class Image(ItemHandler):
             return find("decode_raw")(buffer, self._dtype)
 
         def picture() -> GraphTensor:
-            made = find("image.decode_image")(buffer, channels=self._channels or 0)
-            return made if self._dtype == dtypes.uint8 else find("cast")(made, self._dtype)
+            result = find("image.decode_image")(buffer, channels=self._channels or 0)
+            return result if self._dtype == dtypes.uint8 else find("cast")(result, self._dtype)
 
         equal, either = find("equal"), find("logical_or")
         is_raw = find("reshape")(either(equal(kind, "raw"), equal(kind, "RAW")), [])
@@ -225,7 +225,7 @@ def _dense(value: Any) -> Any:
 
 @_in("data_decoder", "DataDecoder")
 class DataDecoder(abc.ABC):
-    """What takes the items of an example out of the data of one record."""
+    """Reads the items of an example from the data of one record."""
 
     @abc.abstractmethod
     def decode(self, data: Any, items: Any) -> list:
@@ -253,11 +253,11 @@ class TFExampleDecoder(DataDecoder):
         for key, feature in sorted(self._keys_to_features.items()):
             if isinstance(feature, find("FixedLenFeature")):
                 example[key] = find("reshape")(example[key], feature.shape)
-        made = []
+        result = []
         for item in items or self._items_to_handlers:
             handler = self._items_to_handlers[item]
-            made.append(handler.tensors_to_item({key: example[key] for key in handler.keys}))
-        return made
+            result.append(handler.tensors_to_item({key: example[key] for key in handler.keys}))
+        return result
 
 
 # -- reading ------------------------------------------------------------------------------------------

@@ -54,8 +54,8 @@ def alpha_dropout(
         shape = find("shape")(x) if noise_shape is None else noise_shape
         kept = find("floor")(keep + find("random_uniform")(shape, dtype=x.dtype, seed=seed))
         lowest = np.asarray(-1.7580993408473766, x.dtype.as_numpy_dtype)  # what selu gives far to the left
-        made = x * kept + lowest * (1 - kept)
+        result = x * kept + lowest * (1 - kept)
         scale = find("rsqrt")(keep + keep * lowest**2 * (1 - keep))
-        made = scale * made - scale * lowest * (1 - keep)
-        made.set_shape(x.shape)
-        return made
+        result = scale * result - scale * lowest * (1 - keep)
+        result.set_shape(x.shape)
+        return result

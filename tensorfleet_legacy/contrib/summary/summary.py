@@ -176,14 +176,14 @@ def create_summary_file_writer(*args: Any, **kwargs: Any) -> SummaryWriter:
 
 @_public
 def summary_writer_initializer_op() -> list[Operation]:
-    """What opens all writers of the graph."""
+    """Operations that open all writers of the graph."""
     return get_collection(INITIALIZERS)
 
 
 @export("summary.all_v2_summary_ops")
 @_public
 def all_summary_ops() -> list[Any]:
-    """What writes all summaries of the graph."""
+    """Operations that write all summaries of the graph."""
     return get_collection(GraphKeys._SUMMARY_COLLECTION)
 
 
@@ -230,9 +230,9 @@ def _written(name: str, tensor: Any, family: str | None, write: Callable[[str], 
                 return to_tensor(True)
 
     with device("cpu:0"):
-        made = smart_cond(should_record_summaries(), record, lambda: to_tensor(False))
-    graph.add_to_collection(GraphKeys._SUMMARY_COLLECTION, made)
-    return made
+        result = smart_cond(should_record_summaries(), record, lambda: to_tensor(False))
+    graph.add_to_collection(GraphKeys._SUMMARY_COLLECTION, result)
+    return result
 
 
 def _write(op_type: str, step: Any, *inputs: Any, **attrs: Any) -> Operation:
@@ -254,7 +254,7 @@ def scalar(name: str, tensor: Any, family: str | None = None, step: Any = None) 
 def generic(name: str, tensor: Any, metadata: Any = None, family: str | None = None, step: Any = None) -> Any:
     """Writes a tensor, with the metadata that a plugin of TensorBoard wants."""
     value = to_tensor(tensor)
-    told = (
+    message = (
         b""
         if metadata is None
         else metadata.SerializeToString()
@@ -265,7 +265,7 @@ def generic(name: str, tensor: Any, metadata: Any = None, family: str | None = N
         name,
         value,
         family,
-        lambda tag: _write("WriteSummary", step, value, tag, to_tensor(told, dtypes.string)),
+        lambda tag: _write("WriteSummary", step, value, tag, to_tensor(message, dtypes.string)),
     )
 
 

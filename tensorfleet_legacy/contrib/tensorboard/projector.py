@@ -42,14 +42,14 @@ def _load(name: str) -> Any:
         one = file.message_type.add(name=message)
         for number, (field, kind) in fields.items():
             plain = kind.rstrip("*")
-            made = one.field.add(name=field, number=number, label=3 if kind.endswith("*") else 1)
-            made.type = _KINDS.get(plain, _MESSAGE)  # type: ignore[assignment]
+            output = one.field.add(name=field, number=number, label=3 if kind.endswith("*") else 1)
+            output.type = _KINDS.get(plain, _MESSAGE)  # type: ignore[assignment]
             if plain not in _KINDS:
-                made.type_name = f".tensorfleet.projector.{plain}"
+                output.type_name = f".tensorfleet.projector.{plain}"
     pool = descriptor_pool.Default()
     pool.Add(file)
-    found = pool.FindMessageTypeByName(f"tensorfleet.projector.{name.rpartition('.')[2]}")
-    return message_factory.GetMessageClass(found)
+    result = pool.FindMessageTypeByName(f"tensorfleet.projector.{name.rpartition('.')[2]}")
+    return message_factory.GetMessageClass(result)
 
 
 publish_lazily(_load, *(f"{_MODULE}.{name}" for name in _MESSAGES))

@@ -65,8 +65,8 @@ class FakeSummaryWriter:
             test_case.assertIs(expected_graph, self._graph)
         for step, expected in (expected_summaries or {}).items():
             test_case.assertIn(step, self._summaries, f"There is no summary at step {step}.")
-            found = {v.tag: v.simple_value for summary in self._summaries[step] for v in summary.value}
-            test_case.assertEqual(expected, found)
+            by_name = {v.tag: v.simple_value for summary in self._summaries[step] for v in summary.value}
+            test_case.assertEqual(expected, by_name)
         if expected_added_graphs is not None:
             test_case.assertEqual(expected_added_graphs, self._added_graphs)
         for wanted, added in (
@@ -160,9 +160,9 @@ def simple_values_from_events(events: Iterable[Any], tags: Any) -> dict[str, flo
 @export("contrib.testing.assert_summary", f"{_INSIDE}.util_test.assert_summary")
 def assert_summary(expected_tags: Any, expected_simple_values: dict[str, float], summary_proto: Any) -> None:
     """Fails unless a summary has just these tags and, for some of them, these numbers."""
-    found = {value.tag for value in summary_proto.value}
-    if found != set(expected_tags):
-        raise AssertionError(f"Expected tags {sorted(expected_tags)}, got {sorted(found)}.")
+    result = {value.tag for value in summary_proto.value}
+    if result != set(expected_tags):
+        raise AssertionError(f"Expected tags {sorted(expected_tags)}, got {sorted(result)}.")
     for value in summary_proto.value:
         wanted = expected_simple_values.get(value.tag)
         if wanted is not None and wanted != value.simple_value:

@@ -47,12 +47,14 @@ def skip_gram_sample(
             tokens = _frequent(
                 tokens, vocab_freq_table, vocab_min_count, vocab_subsampling, corpus_size, seed
             )
-        found = _pairs(tokens, (min_skips, max_skips), (start, limit), emit_self_as_target, seed)
+        result = _pairs(tokens, (min_skips, max_skips), (start, limit), emit_self_as_target, seed)
         if batch_size is not None and batch_size > 0:
             capacity = batch_capacity if batch_capacity else 100 * batch_size
-            first, second = find("train.batch")(list(found), batch_size, capacity=capacity, enqueue_many=True)
+            first, second = find("train.batch")(
+                list(result), batch_size, capacity=capacity, enqueue_many=True
+            )
             return first, second
-        return found
+        return result
 
 
 def _frequent(tokens: Tensor, table: Any, least: Any, rate: Any, total: Any, seed: Any) -> Tensor:

@@ -41,7 +41,7 @@ def parse_values(values: str, type_map: dict[str, type], ignore_unknown: bool = 
 
     An assignment to one element comes back as a dict from index to value.
     """
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     position = 0
     while position < len(values):
         match = _ASSIGNMENT.match(values, position)
@@ -55,13 +55,13 @@ def parse_values(values: str, type_map: dict[str, type], ignore_unknown: bool = 
             raise ValueError(f"Unknown hyperparameter type for {name}")
         if match["val"] is not None:
             value = _parse_one(name, type_map[name], match["val"].strip(), values)
-            _assign(found, name, index, value, values)
+            _assign(result, name, index, value, values)
         elif index is not None:
             raise ValueError(f"Assignment of a list to a list index in {values}")
         else:
             items = [v.strip() for v in match["vals"].split(",") if v.strip()]
-            _assign(found, name, None, [_parse_one(name, type_map[name], v, values) for v in items], values)
-    return found
+            _assign(result, name, None, [_parse_one(name, type_map[name], v, values) for v in items], values)
+    return result
 
 
 def _assign(found: dict[str, Any], name: str, index: str | None, value: Any, everything: str) -> None:

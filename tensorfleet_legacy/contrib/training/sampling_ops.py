@@ -122,26 +122,26 @@ def stratified_sample(
         classes = wanted.shape[0].value
         if init_probs is None:
             seen = find("one_hot")(labels, classes, dtype=wanted.dtype)
-            found = _running_mean(find("reduce_mean")(seen, 0), 0.999, "class_shares")
+            result = _running_mean(find("reduce_mean")(seen, 0), 0.999, "class_shares")
         else:
-            found = _shares(init_probs, "init_probs")
-            found.shape.assert_is_compatible_with(wanted.shape)
+            result = _shares(init_probs, "init_probs")
+            result.shape.assert_is_compatible_with(wanted.shape)
         given, labels = _checked(given, labels, classes)
         *values, label = _one_by_one([*given, labels], threads_per_queue, queue_capacity)
-        accepted = find("gather")(_acceptance(found, wanted), label)
+        accepted = find("gather")(_acceptance(result, wanted), label)
         keep = find("random_uniform")([], dtype=accepted.dtype) < accepted
         batch = find("train.maybe_batch")([*values, label], keep, batch_size, num_threads=threads_per_queue)
         return batch[:-1], batch[-1]
 
 
 def _shares(values: Any, what: str) -> Tensor:
-    made = to_tensor(values, dtypes.float32) if not isinstance(values, Tensor) else values
-    if made.shape.ndims not in (None, 1) or made.shape.ndims is None or made.shape[0].value is None:
-        raise ValueError(f"{what} must be a vector whose length is known, not of shape {made.shape}.")
-    known = constant_value(made)
+    result = to_tensor(values, dtypes.float32) if not isinstance(values, Tensor) else values
+    if result.shape.ndims not in (None, 1) or result.shape.ndims is None or result.shape[0].value is None:
+        raise ValueError(f"{what} must be a vector whose length is known, not of shape {result.shape}.")
+    known = constant_value(result)
     if known is not None and (np.any(known < 0) or abs(float(np.sum(known)) - 1.0) > _TOLERANCE):
         raise ValueError(f"{what} must be probabilities that add up to one, not {known}.")
-    return made
+    return result
 
 
 def _checked(tensors: list, labels: Tensor, classes: int) -> tuple[list, Tensor]:

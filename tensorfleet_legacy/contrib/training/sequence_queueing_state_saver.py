@@ -256,7 +256,7 @@ class SequenceQueueingStateSaver:
         stop = join(["STOP:", self._key], name="StringJoinStop")
         left = find("clip_by_value")(self._length - steps * number, 0, steps)
         ones = find("ones_like")(number)
-        found = {
+        by_name = {
             ("count", "length"): left,
             ("count", "total_length"): self._length * ones,
             ("count", "next_key"): concat([keys[1:], [stop]], 0, name="concat_next_keys"),
@@ -265,11 +265,11 @@ class SequenceQueueingStateSaver:
         }
         for k, v in self._sequences.items():
             dims = [count, steps, *v.shape.as_list()[1:]]
-            found["sequence", k] = find("reshape")(v, dims, name=f"reshape_sequences_{k}")
+            by_name["sequence", k] = find("reshape")(v, dims, name=f"reshape_sequences_{k}")
         for k, v in self._context.items():
             times = [count] + [1] * v.shape.rank
-            found["context", k] = find("tile")(find("expand_dims")(v, 0), times, name=f"tile_context_{k}")
-        return keys, found
+            by_name["context", k] = find("tile")(find("expand_dims")(v, 0), times, name=f"tile_context_{k}")
+        return keys, by_name
 
     def _make_prefetch_op(self) -> Operation:
         keys, segments = self._segments()

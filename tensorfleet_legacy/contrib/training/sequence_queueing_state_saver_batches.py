@@ -135,9 +135,9 @@ def _padded(value: Any, length: Tensor) -> Any:
     rows = concat([[length - size[0]], size[1:]], 0)
     nothing = find("constant")("" if value.dtype == dtypes.string else 0, value.dtype)
     static = value.shape
-    found = concat([value, find("fill")(rows, nothing)], 0)
-    found.set_shape([None, *static[1:]])
-    return found
+    result = concat([value, find("fill")(rows, nothing)], 0)
+    result.set_shape([None, *static[1:]])
+    return result
 
 
 def _whole(key: str, value: Any, num_unroll: int) -> Any:
@@ -207,7 +207,7 @@ def _by_number(input_sequence: dict, shared_name: str | None = None) -> tuple[di
     """Sequences with a number in place of each row of a sparse one; which those are, and what keeps their rows."""
     keys = [k for k in sorted(input_sequence) if _is_sparse(input_sequence[k])]
     kept = {k: add_many_sparse_to_tensors_map(input_sequence[k], shared_name=shared_name) for k in keys}
-    return {**input_sequence, **kept}, keys, [found.op for found in kept.values()]
+    return {**input_sequence, **kept}, keys, [item.op for item in kept.values()]
 
 
 @export(f"{_PLACE}._reconstruct_sparse_tensor_seq")

@@ -1,4 +1,4 @@
-"""What is asked of the tensors of a sequence before it is cut into segments: when the graph is built, and in each step."""
+"""Checks of a sequence's tensors before it is cut into segments: when the graph is built, and in each step."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ def with_rank(tensor: Tensor, rank: Any) -> Tensor:
         text_of(f"Rank of tensor {tensor.name} should be: ", rank, ", shape received:"),
         find("shape")(tensor),
     ]
-    found = assured(tensor, [(find("equal")(rank, find("rank")(tensor)), message)], "rank_checked")
+    result = assured(tensor, [(find("equal")(rank, find("rank")(tensor)), message)], "rank_checked")
     known = constant_value(rank) if isinstance(rank, Tensor) else rank
     if known is not None:
         try:
-            found.set_shape(found.shape.with_rank(int(known)))
+            result.set_shape(result.shape.with_rank(int(known)))
         except ValueError as e:
             raise ValueError(f"Rank check failed for {tensor.name}: {e}") from e
-    return found
+    return result
 
 
 def with_shape(tensor: Tensor, shape: Tensor) -> Tensor:
@@ -60,13 +60,13 @@ def with_shape(tensor: Tensor, shape: Tensor) -> Tensor:
     size = find("shape")(tensor)
     message = [text_of(f"Shape of tensor {tensor.name} should be: ", shape, ", shape received: ", size)]
     same = find("reduce_all")(find("equal")(dims, size))
-    found = assured(tensor, [(same, message)], "shape_checked")
+    result = assured(tensor, [(same, message)], "shape_checked")
     if known is not None:
         try:
-            found.set_shape(found.shape.merge_with(dims))
+            result.set_shape(result.shape.merge_with(dims))
         except ValueError as e:
             raise ValueError(f"Shape check failed for {tensor.name}: {e}") from e
-    return found
+    return result
 
 
 def with_length(tensor: Tensor, length: Tensor, label: str) -> Tensor:

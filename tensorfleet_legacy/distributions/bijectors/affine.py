@@ -103,13 +103,13 @@ def scale_operator(
 
 
 def _diagonal_part(diag: Any, multiplier: Any, kind: Any) -> Tensor | None:
-    """What a diagonal and a multiple of the identity are together."""
+    """The sum of a diagonal and a multiple of the identity."""
     if diag is None and multiplier is None:
         return None
     if diag is None:
         return tensors(kind, multiplier=multiplier)[0][..., None]
-    (found,) = tensors(kind, diag=diag)
-    return found if multiplier is None else found + tensors(kind, multiplier=multiplier)[0][..., None]
+    (result,) = tensors(kind, diag=diag)
+    return result if multiplier is None else result + tensors(kind, multiplier=multiplier)[0][..., None]
 
 
 class Affine(Bijector):
@@ -133,8 +133,8 @@ class Affine(Bijector):
             "scale_tril": scale_tril,
             "scale_perturb_factor": scale_perturb_factor,
         }
-        found = tensors(**{name: value for name, value in given.items() if value is not None})
-        kind = found[0].dtype.base_dtype if found else None
+        result = tensors(**{name: value for name, value in given.items() if value is not None})
+        kind = result[0].dtype.base_dtype if result else None
         if scale_perturb_factor is None and scale_perturb_diag is not None:
             raise ValueError("When scale_perturb_diag is specified, scale_perturb_factor must be specified.")
         self._shift = None if shift is None else tensors(kind, shift=shift)[0]

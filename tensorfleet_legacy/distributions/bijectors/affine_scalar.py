@@ -34,8 +34,8 @@ class _Elementwise(Bijector):
         """`value`, after checks such as ("assert_greater", 0, "must be positive"), if they are asked for."""
         if not self._validate_args:
             return value
-        made = [find(c)(value, number(limit, value), message=text) for c, limit, text in checks]
-        return after(made, value)
+        items = [find(c)(value, number(limit, value), message=text) for c, limit, text in checks]
+        return after(items, value)
 
 
 class PowerTransform(_Elementwise):

@@ -78,7 +78,7 @@ class FillTriangular(Bijector):
             return [*outer, None, None]
         side = int((np.sqrt(1 + 8 * size) - 1) / 2)
         if side * (side + 1) // 2 != size:
-            raise ValueError("Unable to determine triangular matrix: the length is no triangular number.")
+            raise ValueError("Unable to determine triangular matrix: the length is not a triangular number.")
         return [*outer, side, side]
 
     def _inverse_event_shape(self, output_shape: Any) -> Any:
@@ -174,11 +174,11 @@ class SoftmaxCentered(Bijector):
         super().__init__(forward_min_event_ndims=1, validate_args=validate_args, name=name)
 
     def _forward(self, x: Tensor) -> Tensor:
-        made = find("nn.softmax")(find("concat")([x, find("zeros_like")(x[..., :1])], -1))
+        result = find("nn.softmax")(find("concat")([x, find("zeros_like")(x[..., :1])], -1))
         if x.shape.rank is not None:
             last = x.shape.as_list()[-1]
-            made.set_shape([*x.shape.as_list()[:-1], None if last is None else last + 1])
-        return made
+            result.set_shape([*x.shape.as_list()[:-1], None if last is None else last + 1])
+        return result
 
     def _inverse(self, y: Tensor) -> Tensor:
         if self._validate_args:
@@ -220,9 +220,9 @@ class Permute(Bijector):
         self._permutation = to_tensor(permutation, name="permutation")
         if not self._permutation.dtype.is_integer:
             raise TypeError(f"permutation.dtype ({self._permutation.dtype}) should be `int`-like.")
-        found = find("get_static_value")(self._permutation)
+        result = find("get_static_value")(self._permutation)
         text = "Permutation over `d` must contain exactly one of each of `{0, 1, ..., d}`."
-        if found is not None and not np.array_equal(np.sort(found), np.arange(found.shape[-1])):
+        if result is not None and not np.array_equal(np.sort(result), np.arange(result.shape[-1])):
             raise ValueError(text)
         super().__init__(
             graph_parents=[self._permutation],
@@ -279,11 +279,11 @@ class Reshape(Bijector):
 
     def _turned(self, x: Tensor, old: list[int], new: list[int]) -> Tensor:
         outer = find("shape")(x)[: find("rank")(x) - len(old)]
-        made = find("reshape")(x, find("concat")([outer, self._filled(find("shape")(x), old, new)], 0))
+        result = find("reshape")(x, find("concat")([outer, self._filled(find("shape")(x), old, new)], 0))
         if x.shape.rank is not None:
             before = TensorShape(x.shape.as_list()[: x.shape.rank - len(old)])
-            made.set_shape(before.concatenate(self._known(x.shape, old, new)))
-        return made
+            result.set_shape(before.concatenate(self._known(x.shape, old, new)))
+        return result
 
     def _known(self, shape: TensorShape, old: list[int], new: list[int]) -> list:
         event = shape.as_list()[len(shape) - len(old) :] if old else []

@@ -77,9 +77,9 @@ class MaskedAutoregressiveFlow(_ShiftAndScale):
         self._function(y, **condition)  # its variables must not be made inside the loop
 
         def step(count: Any, y: Tensor) -> tuple:
-            made = _scaled(x, *self._function(y, **condition))
-            made.set_shape(x.shape)
-            return count + 1, made
+            result = _scaled(x, *self._function(y, **condition))
+            result.set_shape(x.shape)
+            return count + 1, result
 
         size = find("shape")(x)[-1]
         return find("while_loop")(lambda count, _: count < size, step, (0, y))[1]
@@ -154,14 +154,14 @@ def masked_autoregressive_default_template(
 
     def network(x: Tensor) -> tuple:
         depth, shape = _depth(x), find("shape")(x)
-        made = x
+        result = x
         for i, units in enumerate(hidden_layers):
-            made = masked_dense(made, units, depth, i == 0, *args, activation=activation, **kwargs)
+            result = masked_dense(result, units, depth, i == 0, *args, activation=activation, **kwargs)
         width = depth if shift_only else 2 * depth
-        made = masked_dense(made, width, depth, not hidden_layers, *args, activation=None, **kwargs)
+        result = masked_dense(result, width, depth, not hidden_layers, *args, activation=None, **kwargs)
         if shift_only:
-            return find("reshape")(made, shape), None
-        pairs = find("reshape")(made, find("concat")([shape, [2]], 0))
+            return find("reshape")(result, shape), None
+        pairs = find("reshape")(result, find("concat")([shape, [2]], 0))
         shift, log_scale = find("unstack")(pairs, num=2, axis=-1)
         return shift, _clipped(log_scale, log_scale_min_clip, log_scale_max_clip, log_scale_clip_gradient)
 

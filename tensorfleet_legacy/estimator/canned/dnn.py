@@ -38,10 +38,10 @@ def optimizer_of(given: Any, rate: float) -> Any:
                 f"Unsupported optimizer name: {given}. Supported names are: {tuple(sorted(_OPTIMIZERS))}"
             )
         return find(f"train.{_OPTIMIZERS[given]}")(learning_rate=rate)
-    made = given() if callable(given) else given
-    if not isinstance(made, Optimizer):
-        raise ValueError(f"The given object is not an Optimizer instance. Given: {made}")
-    return made
+    result = given() if callable(given) else given
+    if not isinstance(result, Optimizer):
+        raise ValueError(f"The given object is not an Optimizer instance. Given: {result}")
+    return result
 
 
 def _partitioner(config: Any, smallest: int | None = None) -> Any:
@@ -144,10 +144,10 @@ def call_logit_fn(logit_fn: Callable, features: Any, mode: str, params: Any, con
     by name."""
     given = {"mode": mode, "params": params, "config": config}
     asked = fn_args(logit_fn)
-    made = logit_fn(features=features, **{name: value for name, value in given.items() if name in asked})
-    if not isinstance(made, Tensor) and not isinstance(made, dict):
+    result = logit_fn(features=features, **{name: value for name, value in given.items() if name in asked})
+    if not isinstance(result, Tensor) and not isinstance(result, dict):
         raise ValueError("model_fn should return a Tensor or a dictionary of Tensors.")
-    return made
+    return result
 
 
 def _summarize(values: Tensor, name: str) -> None:
@@ -281,7 +281,7 @@ def combined_model_fn(
 
 
 def _minimizes_each(optimizers: dict[str, Any]) -> Callable[[Tensor], Any]:
-    """What trains each scope's variables with an optimizer of its own, and then counts the step."""
+    """An operation that trains each scope's variables with its own optimizer, and then counts the step."""
 
     def train_op_fn(loss: Tensor) -> Any:
         trains = [

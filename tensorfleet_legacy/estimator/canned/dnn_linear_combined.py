@@ -145,7 +145,7 @@ class BaselineEstimator(Estimator):
 
 
 def _with_label(columns: Any, key: str, label: Any, weight_column: Any) -> dict:
-    """What `tf.parse_example` needs for the columns, the label and the weight."""
+    """The `tf.parse_example` specification of the columns, the label and the weight."""
     spec = make_parse_example_spec(columns)
     if key in spec:
         raise ValueError(f"label should not be used as feature. label_key: {key}, features: {list(spec)}")
@@ -170,7 +170,7 @@ def classifier_parse_example_spec(
     label_default: Any = None,
     weight_column: Any = None,
 ) -> dict:
-    """What `tf.parse_example` needs to read the examples of a classifier, the label among them."""
+    """The `tf.parse_example` specification of a classifier's examples, including the label."""
     label = find("FixedLenFeature")((1,), label_dtype, label_default)
     return _with_label(feature_columns, label_key, label, weight_column)
 
@@ -183,6 +183,6 @@ def regressor_parse_example_spec(
     label_dimension: int = 1,
     weight_column: Any = None,
 ) -> dict:
-    """What `tf.parse_example` needs to read the examples of a regressor, the label among them."""
+    """The `tf.parse_example` specification of a regressor's examples, including the label."""
     label = find("FixedLenFeature")((label_dimension,), label_dtype, label_default)
     return _with_label(feature_columns, label_key, label, weight_column)

@@ -1,4 +1,4 @@
-"""What ready-made models have at their end: a loss, predictions, metrics and signatures, by the kind of label."""
+"""Heads of ready-made models: a loss, predictions, metrics and signatures, by the kind of label."""
 
 from __future__ import annotations
 
@@ -121,10 +121,10 @@ def _dense(labels: Any, logits: Tensor, dimension: int) -> Tensor:
     labels = find("convert_to_tensor")(labels)
     if labels.shape.ndims is not None and labels.shape.ndims == (logits.shape.ndims or 2) - 1:
         labels = find("expand_dims")(labels, -1)
-    found = None if labels.shape.ndims is None else labels.shape.as_list()[-1]
-    if found is not None and found != dimension:
+    result = None if labels.shape.ndims is None else labels.shape.as_list()[-1]
+    if result is not None and result != dimension:
         raise ValueError(
-            f"Mismatched label shape. Expected labels dimension={dimension}.  Received {found}. Suggested Fix: If your "
+            f"Mismatched label shape. Expected labels dimension={dimension}.  Received {result}. Suggested Fix: If your "
             "classifier expects one-hot encoding label, check your n_classes argument to the estimator and/or the shape of "
             "your label. Otherwise, check the shape of your label."
         )
@@ -172,7 +172,7 @@ class RegressionHead(Head):
 
 
 class _ClassHead(Head):
-    """What two and more classes have in common: names of classes, and labels that are such names."""
+    """The base of heads for two and more classes: class names, and labels that are class names."""
 
     n_classes = 2
 

@@ -93,11 +93,11 @@ def _model_fn(columns: Any, tolerance: float | None, **options: Any) -> Callable
         hooks: list[SessionRunHook] = [_Chooses(choose, chosen, config)]
         if tolerance is not None:
             hooks.append(_Stops(loss, tolerance))
-        found = {KMeansClustering.ALL_DISTANCES: distances[0], KMeansClustering.CLUSTER_INDEX: places[0]}
-        outputs = {key: PredictOutput(value) for key, value in found.items()}
+        by_name = {KMeansClustering.ALL_DISTANCES: distances[0], KMeansClustering.CLUSTER_INDEX: places[0]}
+        outputs = {key: PredictOutput(value) for key, value in by_name.items()}
         return EstimatorSpec(
             mode,
-            found,
+            by_name,
             loss,
             train,
             eval_metric_ops={KMeansClustering.SCORE: mean(loss)},

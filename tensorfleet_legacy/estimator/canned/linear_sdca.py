@@ -17,7 +17,7 @@ from tensorfleet_legacy.feature_column.feature_column_v2_protocol import Categor
 
 
 class _Ascends:
-    """What both optimizers have in common."""
+    """The base of both optimizers."""
 
     def __init__(
         self,
@@ -218,5 +218,5 @@ def check_labels(head: Any, sparse_combiner: str) -> str:
 
 
 def hook_of(model: SdcaModel, train_op: Any) -> SessionRunHook:
-    """What a chief runs with each step of such an optimizer."""
+    """A hook that a chief runs with each step of an SDCA optimizer."""
     return _Weighs(model, train_op)

@@ -1,4 +1,4 @@
-"""What predictions and metrics are called by the estimators that are ready to use."""
+"""Names of the predictions and metrics of ready-made estimators."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class _Head(abc.ABC):
 
     @abc.abstractmethod
     def create_estimator_spec(self, features: Any, mode: str, logits: Any, *args: Any, **kwargs: Any) -> Any:
-        """What a model function returns."""
+        """The result of a model function."""
 
 
 def get_optimizer_instance(opt: Any, learning_rate: float | None = None) -> Any:

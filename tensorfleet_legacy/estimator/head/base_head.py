@@ -31,7 +31,7 @@ class Head(abc.ABC):
     @property
     @abc.abstractmethod
     def name(self) -> str | None:
-        """What its metrics are told apart by."""
+        """The name that distinguishes its metrics."""
 
     @property
     @abc.abstractmethod
@@ -56,7 +56,7 @@ class Head(abc.ABC):
 
     @abc.abstractmethod
     def predictions(self, logits: Any, keys: Any = None) -> dict:
-        """What the model predicts, by name."""
+        """The model's predictions, by name."""
 
     @abc.abstractmethod
     def metrics(self, regularization_losses: Any = None) -> dict:
@@ -86,7 +86,7 @@ class Head(abc.ABC):
         update_ops: Any = None,
         regularization_losses: Any = None,
     ) -> EstimatorSpec:
-        """What a model function returns; a head that derives from this says itself what that is."""
+        """The result of a model function. Subclasses define it."""
         raise NotImplementedError(
             "Subclasses of Head must implement `create_estimator_spec()` or _create_tpu_estimator_spec()."
         )
@@ -105,13 +105,13 @@ def train_op_of(
         if optimizer is not None and train_op_fn is not None:
             raise ValueError("train_op_fn and optimizer cannot both be set.")
         if optimizer is not None:
-            made = _optimized(loss, reduction, optimizer, variables)
+            result = _optimized(loss, reduction, optimizer, variables)
         elif train_op_fn is not None:
-            made = train_op_fn(loss)
+            result = train_op_fn(loss)
         else:
             raise ValueError("train_op_fn and optimizer cannot both be None.")
         updates = get_collection(GraphKeys.UPDATE_OPS) if update_ops is None else update_ops
-        return group(made, *updates) if updates else made
+        return group(result, *updates) if updates else result
 
 
 def _optimized(loss: Tensor, reduction: str, optimizer: Any, variables: Any) -> Any:
@@ -152,7 +152,7 @@ def _reduced(losses: Tensor, weights: Any, reduction: str) -> Tensor:
 
 
 class ReadyHead(Head):
-    """What the ready-made heads have in common; each says what its labels, losses, predictions and metrics are."""
+    """The base of the ready-made heads. Each defines its labels, losses, predictions and metrics."""
 
     _logits_dimension = 1
     # Weights for each number of an example, besides those for examples.
@@ -220,10 +220,10 @@ class ReadyHead(Head):
     def metrics(self, regularization_losses: Any = None) -> dict:
         """Keras's metrics, by their key."""
         with name_scope("metrics"):
-            made = {LOSS_MEAN: measures.Mean(name=LOSS_MEAN), **self._measures()}
+            by_name = {LOSS_MEAN: measures.Mean(name=LOSS_MEAN), **self._measures()}
             if regularization_losses is not None:
-                made[LOSS_OF_WEIGHTS] = measures.Mean(name=LOSS_OF_WEIGHTS)
-        return {self._summary_key(key): metric for key, metric in made.items()}
+                by_name[LOSS_OF_WEIGHTS] = measures.Mean(name=LOSS_OF_WEIGHTS)
+        return {self._summary_key(key): metric for key, metric in by_name.items()}
 
     def update_metrics(  # type: ignore[override]
         self,
@@ -256,7 +256,7 @@ class ReadyHead(Head):
         update_ops: Any = None,
         regularization_losses: Any = None,
     ) -> EstimatorSpec:
-        """What a model function returns."""
+        """The result of a model function."""
         with name_scope(self._name, "head"):
             predictions = self.predictions(logits)
             if mode == ModeKeys.PREDICT:

@@ -1,4 +1,4 @@
-"""What heads check about labels, logits, weights and functions of losses that they are given."""
+"""Checks of the labels, logits, weights and loss functions that heads are given."""
 
 from __future__ import annotations
 
@@ -90,10 +90,10 @@ def checked_labels(labels: Any, logits: Tensor, dimension: int) -> Tensor:
             labels = find("expand_dims")(labels, -1)
         rank = find("assert_rank_at_least")(labels, 2, message=wrong)
         with control_dependencies([rank]):
-            found = None if labels.shape.ndims is None else labels.shape.as_list()[-1]
-            if found not in (None, dimension):
+            result = None if labels.shape.ndims is None else labels.shape.as_list()[-1]
+            if result not in (None, dimension):
                 raise ValueError(
-                    f"Mismatched label shape. Expected labels dimension={dimension}.  Received {found}. Suggested Fix: If your "
+                    f"Mismatched label shape. Expected labels dimension={dimension}.  Received {result}. Suggested Fix: If your "
                     "classifier expects one-hot encoding label, check your n_classes argument to the estimator and/or the "
                     "shape of your label. Otherwise, check the shape of your label."
                 )
@@ -161,7 +161,7 @@ def in_range(labels: Tensor, classes: int, message: str | None = None) -> Tensor
 
 
 def called_loss_fn(loss_fn: Callable, labels: Any, logits: Tensor, features: Any, dimension: int) -> Tensor:
-    """What a program's own function gives: `dimension` losses for each example."""
+    """The losses of a user's own function: `dimension` losses for each example."""
     given = {"features": features} if "features" in fn_args(loss_fn) else {}
     with name_scope("call_loss_fn"):
         losses = loss_fn(labels=labels, logits=logits, **given)

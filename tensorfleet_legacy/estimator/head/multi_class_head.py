@@ -28,7 +28,7 @@ _LIMITED: dict[str, Callable[[str, float], Any]] = {
 
 
 def _at_thresholds(thresholds: tuple) -> dict[str, tuple[Callable, float]]:
-    """What makes each of the metrics with other thresholds than one half, by their key."""
+    """The functions of the metrics at thresholds other than one half, by their key."""
     return {
         f"{name}/positive_threshold_{limit:g}": (kind, limit)
         for limit in thresholds
@@ -37,7 +37,7 @@ def _at_thresholds(thresholds: tuple) -> dict[str, tuple[Callable, float]]:
 
 
 class _ClassHead(ReadyHead):
-    """What heads for classes have in common: the names of the classes."""
+    """The base of heads for classes: the names of the classes."""
 
     _n_classes = 2
 
@@ -71,8 +71,8 @@ class _ClassHead(ReadyHead):
                 self._label_vocabulary, name="class_string_lookup"
             ).lookup(ids)
         every = self._repeated(find("range")(self._n_classes), logits)
-        made = (ids, classes, every, self._every_class(logits))
-        return dict(zip(_CLASS_KEYS, made, strict=True))
+        result = (ids, classes, every, self._every_class(logits))
+        return dict(zip(_CLASS_KEYS, result, strict=True))
 
     def _exported(self, predictions: dict) -> dict:
         scores = predictions["probabilities"]
@@ -89,7 +89,7 @@ class _BaselineAccuracy(measures.Mean):
 
     @property
     def updates(self) -> list:
-        """Those of the mean that it is computed from."""
+        """The keys of the mean that it is computed from."""
         return self.labels_mean.updates
 
     def result(self) -> Any:
@@ -129,14 +129,14 @@ class BinaryClassHead(_ClassHead):
         logits = head_checks.checked_logits(logits, 1)
         with name_scope("predictions", values=(logits,)):
             both = find("concat")([find("zeros_like")(logits), logits], -1, name="two_class_logits")
-            made = {
+            by_name = {
                 "logits": logits,
                 "logistic": find("sigmoid")(logits, name="logistic"),
                 "probabilities": find("nn.softmax")(both, name="probabilities"),
             }
             if set(asked) & set(_CLASS_KEYS):
-                made.update(self._class_predictions(both, logits))
-        return {key: made[key] for key in asked}
+                by_name.update(self._class_predictions(both, logits))
+        return {key: by_name[key] for key in asked}
 
     def _exported(self, predictions: dict) -> dict:
         return {**super()._exported(predictions), "regression": RegressionOutput(predictions["logistic"])}
@@ -156,8 +156,8 @@ class BinaryClassHead(_ClassHead):
         }
 
     def _update(self, metrics: dict, labels: Tensor, logits: Tensor, weights: Any, given: Any) -> None:
-        made = self.predictions(logits, ["logistic", "class_ids"])
-        ids, logistic = made["class_ids"], made["logistic"]
+        predictions = self.predictions(logits, ["logistic", "class_ids"])
+        ids, logistic = predictions["class_ids"], predictions["logistic"]
         for key in ("accuracy", "precision", "recall"):
             metrics[key].update_state(labels, ids, sample_weight=weights)
         metrics["prediction/mean"].update_state(logistic, sample_weight=broadcast(weights, logistic))
@@ -213,10 +213,10 @@ class MultiClassHead(_ClassHead):
         asked = head_checks.only_known(keys, ["logits", "probabilities", *_CLASS_KEYS])
         logits = head_checks.checked_logits(logits, self._n_classes)
         with name_scope("predictions", values=(logits,)):
-            made = {"logits": logits, "probabilities": find("nn.softmax")(logits, name="probabilities")}
+            by_name = {"logits": logits, "probabilities": find("nn.softmax")(logits, name="probabilities")}
             if set(asked) & set(_CLASS_KEYS):
-                made.update(self._class_predictions(logits, logits))
-        return {key: made[key] for key in asked}
+                by_name.update(self._class_predictions(logits, logits))
+        return {key: by_name[key] for key in asked}
 
     def _measures(self) -> dict:
         return {"accuracy": measures.Accuracy(name="accuracy")}
@@ -273,7 +273,7 @@ class MultiLabelHead(_ClassHead):
         return head_checks.checked_labels(labels, logits, self._n_classes)
 
     def _indicators(self, labels: SparseTensor) -> Tensor:
-        """Which of the classes each example has."""
+        """The classes of each example."""
         if labels.dtype == dtypes.string:
             ids = SparseTensor(labels.indices, self._ids(labels.values), labels.dense_shape)
             return find("sparse_to_indicator")(ids, self._n_classes)
@@ -293,34 +293,34 @@ class MultiLabelHead(_ClassHead):
         asked = head_checks.only_known(keys, ["logits", "probabilities"])
         logits = head_checks.checked_logits(logits, self._n_classes)
         with name_scope("predictions", values=(logits,)):
-            made = {"logits": logits, "probabilities": find("sigmoid")(logits, name="probabilities")}
-        return {key: made[key] for key in asked}
+            by_name = {"logits": logits, "probabilities": find("sigmoid")(logits, name="probabilities")}
+        return {key: by_name[key] for key in asked}
 
     def _called(self, number: int) -> str:
         """The end of the names of the metrics of one class."""
         return f"class{number}" if self._label_vocabulary is None else self._label_vocabulary[number]
 
     def _measures(self) -> dict:
-        made = {
+        result = {
             "auc": counting.AUC(name="auc"),
             "auc_precision_recall": counting.AUC(curve="PR", name="auc_precision_recall"),
             **{key: kind(key, limit) for key, (kind, limit) in _at_thresholds(self._thresholds).items()},
         }
         for number in self._measured:
             called = self._called(number)
-            made[f"probability_mean/{called}"] = measures.Mean(name=f"probability_mean/{called}")
-            made[f"auc/{called}"] = counting.AUC(name=f"auc/{called}")
+            result[f"probability_mean/{called}"] = measures.Mean(name=f"probability_mean/{called}")
+            result[f"auc/{called}"] = counting.AUC(name=f"auc/{called}")
             pr = f"auc_precision_recall/{called}"
-            made[pr] = counting.AUC(curve="PR", name=pr)
-        return made
+            result[pr] = counting.AUC(curve="PR", name=pr)
+        return result
 
     def _update(self, metrics: dict, labels: Tensor, logits: Tensor, weights: Any, given: Any) -> None:
-        found = self.predictions(logits, ["probabilities"])["probabilities"]
+        predictions = self.predictions(logits, ["probabilities"])["probabilities"]
         for key in ("auc", "auc_precision_recall", *_at_thresholds(self._thresholds)):
-            metrics[key].update_state(labels, found, sample_weight=weights)
+            metrics[key].update_state(labels, predictions, sample_weight=weights)
         for number in self._measured:
             called = self._called(number)
-            mine, true = found[..., number : number + 1], labels[..., number : number + 1]
+            mine, true = predictions[..., number : number + 1], labels[..., number : number + 1]
             metrics[f"probability_mean/{called}"].update_state(mine, sample_weight=broadcast(weights, mine))
             for key in (f"auc/{called}", f"auc_precision_recall/{called}"):
                 metrics[key].update_state(true, mine, sample_weight=weights)

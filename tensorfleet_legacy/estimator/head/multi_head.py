@@ -53,10 +53,10 @@ class MultiHead(Head):
     @property
     def loss_reduction(self) -> str:
         """How losses become one, the same for all heads."""
-        found = [head.loss_reduction for head in self._heads]
-        if len(set(found)) > 1:
-            raise ValueError(f"The loss_reduction must be the same for different heads. Given: {found}")
-        return found[0]
+        items = [head.loss_reduction for head in self._heads]
+        if len(set(items)) > 1:
+            raise ValueError(f"The loss_reduction must be the same for different heads. Given: {items}")
+        return items[0]
 
     def _split(self, logits: Any) -> dict:
         """The logits of each head, from a tensor with those of all."""
@@ -114,7 +114,7 @@ class MultiHead(Head):
             return merged if regularization_losses is None else merged + find("add_n")(regularization_losses)
 
     def predictions(self, logits: Any, keys: Any = None) -> dict:
-        """What each head predicts, by the head's name and the prediction's."""
+        """The predictions of each head, by the head's name and the prediction's."""
         parts = self._by_head(logits)
         with name_scope("merge_pred"):
             return {
@@ -127,10 +127,10 @@ class MultiHead(Head):
         """The mean loss of each head; their own metrics come with the first batch."""
         keys = [f"{LOSS}/{head.name}" for head in self._heads]
         with name_scope("merge_eval"):
-            made = {key: measures.Mean(name=key) for key in keys}
+            result = {key: measures.Mean(name=key) for key in keys}
         if regularization_losses is not None:
-            made[self._summary_key(LOSS_OF_WEIGHTS)] = measures.Mean(name=LOSS_OF_WEIGHTS)
-        return made
+            result[self._summary_key(LOSS_OF_WEIGHTS)] = measures.Mean(name=LOSS_OF_WEIGHTS)
+        return result
 
     def update_metrics(  # type: ignore[override]
         self,
@@ -164,7 +164,7 @@ class MultiHead(Head):
         update_ops: Any = None,
         regularization_losses: Any = None,
     ) -> EstimatorSpec:
-        """What a model function returns."""
+        """The result of a model function."""
         with name_scope(self.name, "multi_head"):
             parts = self._by_head(logits, labels)
             predictions = self.predictions(logits)

@@ -59,8 +59,8 @@ class RegressionHead(ReadyHead):
 
     def _update(self, metrics: dict, labels: Tensor, logits: Tensor, weights: Any, given: Any) -> None:
         metrics["label/mean"].update_state(given, sample_weight=weights)
-        found = self.predictions(logits)["predictions"]
-        metrics["prediction/mean"].update_state(found, sample_weight=broadcast(weights, found))
+        predictions = self.predictions(logits)["predictions"]
+        metrics["prediction/mean"].update_state(predictions, sample_weight=broadcast(weights, predictions))
 
 
 class PoissonRegressionHead(RegressionHead):

@@ -120,7 +120,7 @@ def assert_shallow_structure(shallow_tree: Any, input_tree: Any, check_types: bo
 
 @export(f"{_HERE}.flatten_up_to")
 def flatten_up_to(shallow_tree: Any, input_tree: Any) -> list:
-    """What `input_tree` has at the places of the atoms of `shallow_tree`, as one list."""
+    """The subtrees of `input_tree` at the atoms of `shallow_tree`, as one list."""
     assert_shallow_structure(shallow_tree, input_tree)
     return _up_to(shallow_tree, input_tree)
 

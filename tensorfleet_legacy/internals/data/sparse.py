@@ -34,13 +34,13 @@ def partial_shape_to_tensor(shape_like: Any) -> Tensor:
         known = as_shape(shape_like).as_list()
         return to_tensor([-1 if d is None else d for d in known], dtypes.int64)
     except (TypeError, ValueError):
-        made = to_tensor(shape_like, preferred=dtypes.int64)
+        result = to_tensor(shape_like, preferred=dtypes.int64)
     what = f"The given shape {shape_like} must be a 1-D tensor of tf.int64 values, but the"
-    if made.shape.rank is not None and made.shape.rank != 1:
-        raise ValueError(f"{what} shape was {made.shape}.")
-    if made.dtype != dtypes.int64:
-        raise TypeError(f"{what} element type was {made.dtype.name}.")
-    return made
+    if result.shape.rank is not None and result.shape.rank != 1:
+        raise ValueError(f"{what} shape was {result.shape}.")
+    if result.dtype != dtypes.int64:
+        raise TypeError(f"{what} element type was {result.dtype.name}.")
+    return result
 
 
 # -- sparse components -----------------------------------------------------------------------------------
@@ -77,11 +77,11 @@ def as_dense_types(types: Any, classes: Any) -> Any:
 def as_dense_shapes(shapes: Any, classes: Any) -> Any:
     """Shapes, unknown for what is sparse."""
     flat = [s if isinstance(s, TensorShape) else as_shape(s) for s in nest._up_to(classes, shapes)]
-    found = [
+    items = [
         TensorShape(None) if c is SparseTensor else s
         for s, c in zip(flat, nest.flatten(classes), strict=True)
     ]
-    return nest.pack_sequence_as(classes, found)
+    return nest.pack_sequence_as(classes, items)
 
 
 @export(_UTIL + "sparse.serialize_sparse_tensors", _UTIL + "sparse.serialize_many_sparse_tensors")
@@ -113,17 +113,17 @@ def deserialize_sparse_tensors(tensors: Any, types: Any, shapes: Any, classes: A
 @export(_UTIL + "traverse.obtain_all_variant_tensor_ops")
 def obtain_all_variant_tensor_ops(dataset: Any) -> list:
     """The operations that made a dataset and those it is made from."""
-    found: list = []
+    result: list = []
     queue = [dataset._variant_tensor.op]
     seen = set(queue)
     while queue:
         op = queue.pop(0)
         if op.outputs[0].dtype == dtypes.variant:
-            found.append(op)
+            result.append(op)
         before = [t.op for t in op.inputs if t.op not in seen]
         seen.update(before)
         queue += dict.fromkeys(before)
-    return found
+    return result
 
 
 # -- options ---------------------------------------------------------------------------------------------
@@ -168,7 +168,7 @@ def create_option(name: str, ty: Any, docstring: str, default_factory: Callable 
 
 @export(_UTIL + "options.merge_options")
 def merge_options(*options_list: Any) -> Any:
-    """What all of some options set; ValueError where two set different values."""
+    """The merged options; ValueError where two set different values."""
     if not options_list:
         raise ValueError("At least one options should be provided")
     kind = type(options_list[0])
@@ -177,21 +177,21 @@ def merge_options(*options_list: Any) -> Any:
             raise TypeError(f"Incompatible options type: {type(options)!r} vs {kind!r}")
     if not isinstance(options_list[0], OptionsBase):
         raise TypeError("The inputs should inherit from `OptionsBase`")
-    made, default = kind(), kind()
+    result, default = kind(), kind()
     for options in options_list:
         for name in options._options:
-            mine, theirs = getattr(made, name), getattr(options, name)
+            mine, theirs = getattr(result, name), getattr(options, name)
             if mine == theirs or theirs == getattr(default, name):
                 continue
             if mine == getattr(default, name):
-                setattr(made, name, theirs)
+                setattr(result, name, theirs)
             elif isinstance(mine, OptionsBase):
-                setattr(made, name, merge_options(mine, theirs))
+                setattr(result, name, merge_options(mine, theirs))
             else:
                 raise ValueError(
                     f"Cannot merge incompatible values ({mine!r} and {theirs!r}) of option: {name}"
                 )
-    return made
+    return result
 
 
 # -- datasets --------------------------------------------------------------------------------------------

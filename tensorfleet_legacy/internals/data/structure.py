@@ -66,8 +66,8 @@ def from_tensor_list(element_spec: Any, tensor_list: Any) -> Any:
     for leaf, tensor in zip(leaves, tensor_list, strict=True):
         if tensor.dtype != leaf.flat_dtype or not tensor.shape.is_compatible_with(leaf.flat_shape):
             raise ValueError(f"The tensor {tensor} is not compatible with {leaf}.")
-    found = [leaf.unpacked(t) for leaf, t in zip(leaves, tensor_list, strict=True)]
-    return pack_like(element_spec, found)
+    items = [leaf.unpacked(t) for leaf, t in zip(leaves, tensor_list, strict=True)]
+    return pack_like(element_spec, items)
 
 
 def _leaves(element_spec: Any) -> list:

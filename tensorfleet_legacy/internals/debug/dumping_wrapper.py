@@ -28,7 +28,7 @@ _IDENTITY = "DebugIdentity"
 
 @export("python.debug.WatchOptions", "python.debug.wrappers.framework.WatchOptions")
 class WatchOptions:
-    """Which tensors of a run are of interest: by the names and types of their operations and by their own types."""
+    """Filters of a run's tensors: by the names and types of their operations and by their own types."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class _Dumps:
         self._number = itertools.count(1)
 
     def watched(self, graph: Any, fetches: Any, feed_dict: Any) -> list[Tensor]:
-        """What of a run is written."""
+        """The tensors of a run to write."""
         options = WatchOptions() if self._watch_fn is None else self._watch_fn(fetches, feed_dict)
         if isinstance(options, tuple):
             options = WatchOptions(*options)
@@ -103,14 +103,14 @@ class _Dumps:
     def _information(
         self, folder: str, number: int, now: int, graph: Any, fetches: Any, feed_dict: Any
     ) -> None:
-        found, targets, _ = fetch_plan(graph, fetches, [], None)
+        result, targets, _ = fetch_plan(graph, fetches, [], None)
         feeds = [str(getattr(key, "name", key)) for key in feed_dict or ()]
         core = {
             "global_step": number - 1,
             "session_run_index": number - 1,
             "executor_step_index": number - 1,
             "input_names": feeds,
-            "output_names": [t.name for t in found],
+            "output_names": [t.name for t in result],
             "target_nodes": [op.name for op in targets],
         }
         texts = {
@@ -129,10 +129,10 @@ class _Dumps:
         from tensorfleet.base.protos import Event
 
         event: Any = Event(wall_time=now / 1e6)
-        made = event.summary.value.add(
+        result = event.summary.value.add(
             tag=tensor.op.name, node_name=f"{tensor.op.name}:{tensor.value_index}:{_IDENTITY}"
         )
-        made.tensor.CopyFrom(make_tensor_proto(value, tensor.dtype.base_dtype))
+        result.tensor.CopyFrom(make_tensor_proto(value, tensor.dtype.base_dtype))
         scope, _, leaf = tensor.op.name.rpartition("/")
         os.makedirs(os.path.join(device, scope), exist_ok=True)
         self._event(os.path.join(device, scope, f"{leaf}_{tensor.value_index}_{_IDENTITY}_{now}"), event)
@@ -164,7 +164,7 @@ class DumpingDebugWrapperSession(WrappedSession):
         self._session, self._dumps = sess, _Dumps(session_root, watch_fn)
 
     def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
-        """What the session gives for `fetches`."""
+        """The session's result for `fetches`."""
         graph = self._session.graph
         watched = self._dumps.watched(graph, fetches, feed_dict)
         result, values = self._session.run((fetches, watched), feed_dict, options, run_metadata)

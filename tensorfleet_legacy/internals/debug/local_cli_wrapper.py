@@ -22,7 +22,7 @@ _MAX_SHOWN_TENSORS = 5  # tensors that one step names
 
 
 class DebugTensorDatum(NamedTuple):
-    """Which tensor a filter is asked about."""
+    """The tensor that a filter is asked about."""
 
     node_name: str
     output_slot: int
@@ -67,14 +67,14 @@ class _Filters:
     def _look(self, tensors: list[Tensor], values: list[Any]) -> None:
         for name, keeps in self._filters.items():
             pairs = zip(tensors, values, strict=True)
-            found = [t for t, v in pairs if keeps(DebugTensorDatum(t.op.name, t.value_index, t.op.type), v)]
-            shown = ", ".join(f"{t.name} ({t.op.type})" for t in found[:_MAX_SHOWN_TENSORS])
-            if found:
-                print(f"tensorfleet: {name}: {len(found)} tensors, the first: {shown}", file=sys.stderr)
+            items = [t for t, v in pairs if keeps(DebugTensorDatum(t.op.name, t.value_index, t.op.type), v)]
+            shown = ", ".join(f"{t.name} ({t.op.type})" for t in items[:_MAX_SHOWN_TENSORS])
+            if items:
+                print(f"tensorfleet: {name}: {len(items)} tensors, the first: {shown}", file=sys.stderr)
 
 
 def computed(graph: Graph, fetches: Any, feed_dict: Any) -> list[Tensor]:
-    """What a step computes on its way to the fetches, outside of branches and loops."""
+    """The tensors that a step computes for its fetches, outside of branches and loops."""
     fed = {graph.as_graph_element(key, allow_operation=False) for key in feed_dict or () if _is_key(key)}
     tensors, targets, _ = fetch_plan(graph, fetches, [], None)
     waiting: list[Operation] = [*(t.op for t in tensors if t not in fed), *targets]
@@ -138,7 +138,7 @@ class LocalCLIDebugWrapperSession(WrappedSession, _Filters):
         self._session = sess
 
     def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
-        """What the session gives for `fetches`."""
+        """The session's result for `fetches`."""
         watched = self._watched(self._session.graph, fetches, feed_dict)
         result, values = self._session.run((fetches, watched), feed_dict, options, run_metadata)
         self._look(watched, values)

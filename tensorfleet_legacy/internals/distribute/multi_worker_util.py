@@ -26,10 +26,10 @@ def canonicalize(d: str, default: str | None = None) -> str:
     own = DeviceSpec.from_string(d)
     if own.device_type not in (None, "CPU", "GPU", "TPU", "*") and not own.device_type.startswith("XLA"):
         raise ValueError(f"Expected a device of type CPU, GPU, TPU or XLA, got {own.device_type} in {d}.")
-    made = DeviceSpec(replica=0, task=0)
+    result = DeviceSpec(replica=0, task=0)
     if default is not None:
-        made = made.make_merged_spec(DeviceSpec.from_string(default))
-    return made.make_merged_spec(own).to_string()
+        result = result.make_merged_spec(DeviceSpec.from_string(default))
+    return result.make_merged_spec(own).to_string()
 
 
 class _Nothing:
@@ -164,9 +164,9 @@ def make_fn(shared_variable_store: dict, device_id: int) -> Callable:
         turn = counts.get(name, 0)
         counts[name] = turn + 1
         if device_id == 0:
-            made = next_creator(**kwargs)
-            shared_variable_store.setdefault(name, []).append(made)
-            return made
+            result = next_creator(**kwargs)
+            shared_variable_store.setdefault(name, []).append(result)
+            return result
         return shared_variable_store[name][turn]
 
     return create

@@ -1,4 +1,4 @@
-"""What tests and libraries import from inside `tf.distribute`: values and variables of replicas, keys of collectives."""
+"""Names inside `tf.distribute` that tests and libraries import: replica values and variables, collective keys."""
 
 from __future__ import annotations
 
@@ -121,12 +121,12 @@ class InputFunctionIterator:
         from tensorfleet.api.distribute.inputs import FunctionIterator
 
         self._parts = []
-        for i, told in enumerate(input_contexts):
+        for i, item in enumerate(input_contexts):
             devices = input_workers.compute_devices_for_worker(i)
-            self._parts.append(FunctionIterator(SimpleNamespace(worker_devices=devices), input_fn(told)))
+            self._parts.append(FunctionIterator(SimpleNamespace(worker_devices=devices), input_fn(item)))
 
     def initialize(self) -> list:
-        """What is to be run before the first element."""
+        """The operation to run before the first element."""
         begun = [part.initialize() for part in self._parts]
         return [op for one in begun for op in (one if isinstance(one, list) else [one])]
 
@@ -136,8 +136,8 @@ class InputFunctionIterator:
         """The next element of each replica of all workers."""
         from tensorfleet.api.distribute.values import parts_of, regroup
 
-        found = [part.get_next(name) for part in self._parts]
-        return found[0] if len(found) == 1 else regroup([v for one in found for v in parts_of(one)])
+        items = [part.get_next(name) for part in self._parts]
+        return items[0] if len(items) == 1 else regroup([v for one in items for v in parts_of(one)])
 
 
 class _Step:
@@ -152,7 +152,7 @@ class _Step:
         return self._distribution
 
     def initialize(self) -> list:
-        """What is to be run before the first step."""
+        """The operation to run before the first step."""
         return []
 
     def __call__(self) -> Any:
@@ -245,15 +245,15 @@ class CollectiveKeys:
 
     def get_op_instance_key(self) -> int:
         """The next number of this thread's operations."""
-        found = getattr(self._own, "operations", self._of_operations)
-        self._own.operations = found + 1
-        return found
+        result = getattr(self._own, "operations", self._of_operations)
+        self._own.operations = result + 1
+        return result
 
     def get_variable_instance_key(self) -> int:
         """The next number of this thread's variables."""
-        found = getattr(self._own, "variables", self._of_variables)
-        self._own.variables = found + 1
-        return found
+        result = getattr(self._own, "variables", self._of_variables)
+        self._own.variables = result + 1
+        return result
 
     def get_instance_key(self, key_id: Any = None) -> int:
         """The next number of an operation, or that of a variable with an id."""

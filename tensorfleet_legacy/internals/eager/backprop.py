@@ -79,16 +79,16 @@ class GradientTape:
         targets = [to_tensor(t) for t in nest.flatten(target)]
         given = None if output_gradients is None else nest.flatten(output_gradients)
         known = [x for x in flat if self._watches(x)]
-        found = (
+        result = (
             find("gradients")(targets, known, given, unconnected_gradients=unconnected_gradients)
             if known
             else []
         )
-        by_source = {Reference(x): g for x, g in zip(known, found, strict=True)}
+        by_source = {Reference(x): g for x, g in zip(known, result, strict=True)}
         zeros = UnconnectedGradients(unconnected_gradients) == UnconnectedGradients.ZERO
         rest = lambda x: find("zeros_like")(x) if zeros else None  # noqa: E731
-        made = [by_source[Reference(x)] if Reference(x) in by_source else rest(x) for x in flat]
-        return nest.pack_sequence_as(sources, made)
+        items = [by_source[Reference(x)] if Reference(x) in by_source else rest(x) for x in flat]
+        return nest.pack_sequence_as(sources, items)
 
     def jacobian(
         self,
@@ -100,14 +100,14 @@ class GradientTape:
     ) -> Any:
         """The gradient of each element of a target: of the target's shape, then the source's."""
         target = to_tensor(target)
-        found = self._rows(target, sources, unconnected_gradients, parallel_iterations)
+        result = self._rows(target, sources, unconnected_gradients, parallel_iterations)
 
         def shaped(rows: Any, source: Any) -> Any:
             if rows is None:
                 return None
             return _reshaped(rows, target, find("shape")(source), source.shape)
 
-        flat = [shaped(r, s) for r, s in zip(found, nest.flatten(sources), strict=True)]
+        flat = [shaped(r, s) for r, s in zip(result, nest.flatten(sources), strict=True)]
         return nest.pack_sequence_as(sources, flat)
 
     def batch_jacobian(
@@ -132,8 +132,10 @@ class GradientTape:
         if rows is None:
             return None
         order = [1, 0, *range(2, rows.shape.ndims)]
-        made = _reshaped(find("transpose")(rows, order), target, find("shape")(source)[1:], source.shape[1:])
-        return made
+        result = _reshaped(
+            find("transpose")(rows, order), target, find("shape")(source)[1:], source.shape[1:]
+        )
+        return result
 
     def _rows(self, target: Tensor, sources: Any, unconnected: Any, parallel: int | None) -> list:
         """The gradients of each element of a target, one behind the other."""
@@ -188,6 +190,6 @@ def _tensors(variable: Any) -> list[Any]:
 
 def _reshaped(rows: Tensor, target: Tensor, shape: Any, known: Any) -> Tensor:
     """Rows of gradients with the target's shape in front."""
-    made = find("reshape")(rows, find("concat")([find("shape")(target), shape], 0))
-    made.set_shape(target.shape.concatenate(known))
-    return made
+    result = find("reshape")(rows, find("concat")([find("shape")(target), shape], 0))
+    result.set_shape(target.shape.concatenate(known))
+    return result

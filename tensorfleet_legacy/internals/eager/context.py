@@ -1,4 +1,4 @@
-"""What programs ask about eager execution, AutoGraph and XLA: there are only graphs, compiled as the runtime decides."""
+"""Queries about eager execution, AutoGraph and XLA: there are only graphs, compiled as the runtime decides."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ publish_lazily(
 
 
 class _Context:
-    """What TensorFlow asks of the state of eager execution: there is none."""
+    """The state of eager execution: there is none."""
 
     device_name = ""
     scope_name = ""
@@ -116,7 +116,7 @@ def nothing_to_wait_for() -> None:
 
 @export("python.framework.ops.EagerTensor")
 class EagerTensor:
-    """What a tensor with a value would be: no tensor of a graph is one."""
+    """The class of tensors with a value: no tensor of a graph is one."""
 
 
 publish(True, "python.framework.ops._USE_C_API", "python.framework.ops._USE_C_SHAPES")
@@ -153,11 +153,11 @@ def compile(computation: Callable, inputs: Any = None) -> Any:
     """The tensors that `computation(*inputs)` gives. The runtime decides what is compiled, as for all ops."""
     if inputs is not None and not isinstance(inputs, (list, tuple)):
         raise TypeError("`inputs` must be a list or tuple.")
-    made = computation(*[to_tensor(x) for x in inputs or ()])
-    if isinstance(made, Operation) or made is None:
-        return made
-    with control_dependencies([x for x in _listed(made) if isinstance(x, Operation)]):
-        return [identity(x) for x in _listed(made) if not isinstance(x, Operation)]
+    result = computation(*[to_tensor(x) for x in inputs or ()])
+    if isinstance(result, Operation) or result is None:
+        return result
+    with control_dependencies([x for x in _listed(result) if isinstance(x, Operation)]):
+        return [identity(x) for x in _listed(result) if not isinstance(x, Operation)]
 
 
 def _listed(made: Any) -> list:
@@ -179,17 +179,17 @@ def experimental_jit_scope(compile_ops: Any = True, separate_compiled_gradients:
 @contextmanager
 def control_status(status: Any = None, options: Any = None) -> Iterator[None]:
     """A block in which Python is or is not turned into graphs: it never is here, as errors in it say."""
-    told = {
+    by_name = {
         Status.ENABLED: ": AutoGraph did not convert this function",
         Status.DISABLED: ": AutoGraph is disabled in this function",
     }
-    with replaced(Tensor, "_why_symbolic", told.get(status, Tensor._why_symbolic)):
+    with replaced(Tensor, "_why_symbolic", by_name.get(status, Tensor._why_symbolic)):
         yield
 
 
 @export("python.autograph.core.ag_ctx.Status")
 class Status(enum.Enum):
-    """What such a block asks for."""
+    """The mode that the block asks for."""
 
     UNSPECIFIED = 0
     ENABLED = 1

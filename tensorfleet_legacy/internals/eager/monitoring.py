@@ -17,7 +17,7 @@ class Cell:
         self._value = value
 
     def value(self) -> Any:
-        """What it is now."""
+        """The current value."""
         return self._value
 
     def set(self, value: Any) -> None:
@@ -66,6 +66,6 @@ class StringGauge(Metric):
 
 @export(f"{_HERE}.BoolGauge")
 class BoolGauge(Metric):
-    """What is true or false."""
+    """A gauge of a boolean."""
 
     _start = bool

@@ -43,12 +43,12 @@ def as_shape_list(
         raise TypeError("shapes must be a TensorShape or a list or tuple of TensorShapes.")
     if all(shape is None or isinstance(shape, int) for shape in shapes):
         shapes = [shapes]
-    made = [as_shape(shape) for shape in shapes]
-    if not unknown_dim_allowed and any(not shape.is_fully_defined() for shape in made):
-        raise ValueError(f"All shapes must be fully defined: {made}")
-    if not unknown_rank_allowed and any(shape.dims is None for shape in made):
-        raise ValueError(f"All shapes must have a defined rank: {made}")
-    return made
+    result = [as_shape(shape) for shape in shapes]
+    if not unknown_dim_allowed and any(not shape.is_fully_defined() for shape in result):
+        raise ValueError(f"All shapes must be fully defined: {result}")
+    if not unknown_rank_allowed and any(shape.dims is None for shape in result):
+        raise ValueError(f"All shapes must have a defined rank: {result}")
+    return result
 
 
 @export("python.ops.data_flow_ops._as_name_list")
@@ -56,12 +56,12 @@ def as_name_list(names: Any, dtypes: Any) -> Any:
     """The names of a queue's components, checked; None stays None."""
     if names is None:
         return None
-    found = [names] if not isinstance(names, (list, tuple)) else list(names)
-    if len(found) != len(dtypes):
+    result = [names] if not isinstance(names, (list, tuple)) else list(names)
+    if len(result) != len(dtypes):
         raise ValueError(
-            f"List of names must have the same length as the list of dtypes: {len(found)} vs {len(dtypes)}"
+            f"List of names must have the same length as the list of dtypes: {len(result)} vs {len(dtypes)}"
         )
-    return found
+    return result
 
 
 # The classes of feature columns, by the module that has them.

@@ -32,9 +32,9 @@ class AutomaticControlDependencies:
         """A result of the block: it is known when everything in the block has happened."""
 
         def marked(value: Any) -> Tensor:
-            made = identity(value)
-            self._returned.append(made)
-            return made
+            result = identity(value)
+            self._returned.append(result)
+            return result
 
         return nest.map_structure(marked, tensor, expand_composites=True)
 
@@ -66,7 +66,7 @@ def automatic_control_dependencies(f: Callable) -> Callable:
     @functools.wraps(f)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         with AutomaticControlDependencies() as block:
-            made = f(*args, **kwargs)
-            return nest.map_structure(lambda t: block.mark_as_return(to_tensor(t)), made)
+            result = f(*args, **kwargs)
+            return nest.map_structure(lambda t: block.mark_as_return(to_tensor(t)), result)
 
     return wrapped

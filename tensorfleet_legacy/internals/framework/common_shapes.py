@@ -25,25 +25,25 @@ def broadcast_shape(shape_x: TensorShape, shape_y: TensorShape) -> TensorShape:
     """The shape of what an elementwise operation makes of two; ValueError when they do not fit."""
     if shape_x.ndims is None or shape_y.ndims is None:
         return TensorShape(None)
-    found = _broadcast(shape_x, shape_y)
-    if found is None:
+    result = _broadcast(shape_x, shape_y)
+    if result is None:
         raise ValueError(f"Incompatible shapes for broadcasting: {shape_x} and {shape_y}")
-    return TensorShape(found)
+    return TensorShape(result)
 
 
 def _broadcast(x: TensorShape, y: TensorShape) -> list[int | None] | None:
-    found: list[int | None] = []
+    results: list[int | None] = []
     pairs = itertools.zip_longest(reversed(x.as_list()), reversed(y.as_list()), fillvalue=1)
     for a, b in pairs:
         if a == 1 or b == 1:
-            found.append(b if a == 1 else a)
+            results.append(b if a == 1 else a)
         elif a is None or b is None:
-            found.append(b if a is None else a)
+            results.append(b if a is None else a)
         elif a == b:
-            found.append(a)
+            results.append(a)
         else:
             return None
-    return found[::-1]
+    return results[::-1]
 
 
 @export(f"{_HERE}has_fully_defined_shape")

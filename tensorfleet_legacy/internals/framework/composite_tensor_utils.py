@@ -1,4 +1,4 @@
-"""What is asked of values of several tensors, and small settings of TensorFlow's own tests."""
+"""Queries about composite values, and small settings of TensorFlow's own tests."""
 
 from __future__ import annotations
 

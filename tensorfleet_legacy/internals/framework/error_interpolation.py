@@ -47,12 +47,12 @@ def interpolate(error_message: str, graph: Any) -> str:
         op = graph._by_name.get(match.group(2))
         if op is None:
             return match.group(0)
-        made = f"node {op.name} (defined at {op.source_line}) "
+        result = f"node {op.name} (defined at {op.source_line}) "
         if match.group(1) == "node":
-            return made
+            return result
         devices = device_summary(op.name, op._device_assignments)
         behind.append(f"{colocation_summary(op.name, op._colocation_dict)}\n{devices}")
-        return f"{made}placed on device: {devices} "
+        return f"{result}placed on device: {devices} "
 
     text = _TAG.sub(told, error_message)
     if behind:
@@ -65,13 +65,13 @@ def debug_info(operations: Iterable[tuple[str, Operation]]) -> Any:
     """The lines that made some operations, each given with the name of its function, as one message."""
     from tensorfleet.base.protos import GraphDebugInfo
 
-    found = GraphDebugInfo()
+    result = GraphDebugInfo()
     places: dict[str, int] = {}
     for function, op in operations:
-        trace = found.traces[f"{op.name}@{function}"]
+        trace = result.traces[f"{op.name}@{function}"]
         for file, line, name, text in reversed(op.traceback):
             if file not in places:
                 places[file] = len(places)
-                found.files.append(file)
+                result.files.append(file)
             trace.file_line_cols.add(file_index=places[file], line=line, func=name, code=text)
-    return found
+    return result

@@ -57,11 +57,11 @@ def _plain_name(tensor: Tensor) -> str:
 
 
 def _unused(name: str, used: Any) -> str:
-    taken, number, found = set(used), 0, name
-    while found in taken:
+    taken, number, result = set(used), 0, name
+    while result in taken:
         number += 1
-        found = f"{name}_{number}"
-    return found
+        result = f"{name}_{number}"
+    return result
 
 
 def _shapes(fdef: Any, given: Sequence[Any] | None) -> list[Any] | None:
@@ -91,10 +91,10 @@ def function_def_to_graph_def(
     """A function as a `GraphDef` with placeholders for its arguments; and its tensors' names in it, by those in `fdef`."""
     from tensorfleet.base.protos import GraphDef
 
-    made, shapes = GraphDef(versions=versions()), _shapes(fdef, input_shapes)
+    result, shapes = GraphDef(versions=versions()), _shapes(fdef, input_shapes)
     names: dict[str, str] = {}
     for i, arg in enumerate(fdef.signature.input_arg):
-        node: Any = made.node.add(name=arg.name, op="Placeholder")
+        node: Any = result.node.add(name=arg.name, op="Placeholder")
         node.attr["dtype"].type = arg.type
         if shapes is not None and shapes[i] is not None:
             node.attr["shape"].shape.CopyFrom(as_shape(shapes[i]).as_proto())
@@ -105,15 +105,15 @@ def function_def_to_graph_def(
         inputs = [text if text.startswith("^") or ":" in text else f"{text}:0" for text in plain.input]
         del plain.input[:]
         plain.input.extend(inputs)
-        made.node.add().CopyFrom(plain)
+        result.node.add().CopyFrom(plain)
         names |= _names_of(plain)
     if copy_functions:
-        add_library(made, get_default_graph())
-    return made, names
+        add_library(result, get_default_graph())
+    return result, names
 
 
 def _names_of(node: Any) -> dict[str, str]:
-    """What the results of a node are called in a graph, by what they are called in a function."""
+    """The names of a node's results in a graph, by their names in a function."""
     attrs = {key: attr_from_proto(value) for key, value in node.attr.items()}
     inner = [
         f"{node.name}:{arg.name}:{i}"

@@ -53,12 +53,12 @@ def _variables(graph: Graph, scope: str | None) -> dict[str, Any]:
     """The variables under a scope, by their names without it."""
     # A scope is a whole part of a name: "s" has nothing of "s_1".
     prefix = f"{scope.rstrip('/')}/" if scope else ""
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for key in (GraphKeys.GLOBAL_VARIABLES, GraphKeys.LOCAL_VARIABLES):
         for variable in graph.get_collection(key):
             if variable.name.startswith(prefix):
-                found[strip_scope(variable.name, scope)] = variable
-    return found
+                result[strip_scope(variable.name, scope)] = variable
+    return result
 
 
 @export(f"{_MODULE}.export_scoped_meta_graph")
@@ -112,7 +112,7 @@ def import_scoped_meta_graph_with_return_elements(
 ) -> tuple[dict[str, Any], Any]:
     """Adds a MetaGraph to a graph; gives its variables by their names in it, and the elements asked for."""
     graph = graph or get_default_graph()
-    _, scope, found = meta_graph.import_meta_graph_def(
+    _, scope, result = meta_graph.import_meta_graph_def(
         meta_graph_or_file,
         clear_devices,
         graph,
@@ -122,7 +122,7 @@ def import_scoped_meta_graph_with_return_elements(
         restore_collections_predicate,
         return_elements,
     )
-    return _variables(graph, scope), found
+    return _variables(graph, scope), result
 
 
 @export(f"{_MODULE}.copy_scoped_meta_graph")

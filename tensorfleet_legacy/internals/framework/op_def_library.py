@@ -98,7 +98,7 @@ def node_def(op_type: str, name: str, device: Any = None, attrs: Any = None) -> 
     """A node with an op type, a name, and attributes as messages."""
     from tensorfleet.base.protos import NodeDef
 
-    made = NodeDef(op=op_type, name=name, device=str(device or ""))
+    result = NodeDef(op=op_type, name=name, device=str(device or ""))
     for key, value in (attrs or {}).items():
-        made.attr[key].CopyFrom(value)
-    return made
+        result.attr[key].CopyFrom(value)
+    return result

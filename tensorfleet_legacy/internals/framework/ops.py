@@ -148,7 +148,7 @@ def uid() -> int:
 
 @export("python.framework.ops.get_gradient_function")
 def get_gradient_function(op: Any) -> Callable | None:
-    """What computes the gradient of an operation; None for one without inputs, LookupError without a gradient."""
+    """The gradient function of an operation; None without inputs, LookupError without a gradient."""
     if not op.inputs:
         return None
     named = op._attrs.get("_gradient_op_type")
@@ -174,14 +174,14 @@ def _extract_graph_summary(graph_def: Any) -> tuple[dict, dict, dict]:
 @export("python.framework.graph_util_impl._bfs_for_reachable_nodes")
 def _bfs_for_reachable_nodes(target_nodes: Any, name_to_input_name: dict) -> set[str]:
     """The names of all nodes that some nodes need."""
-    found: set[str] = set()
+    result: set[str] = set()
     waiting = list(target_nodes)
     while waiting:
         name = waiting.pop(0)
-        if name not in found:
-            found.add(name)
+        if name not in result:
+            result.add(name)
             waiting += name_to_input_name.get(name, ())
-    return found
+    return result
 
 
 @export("python.framework.sparse_tensor.is_sparse")
@@ -209,11 +209,11 @@ def check_valid(spec: str) -> None:
 def make_specific_exception(node_def: Any, op: Any, message: str, error_code: int) -> errors.OpError:
     """The exception of an error code."""
     try:
-        made: errors.OpError = errors.exception_type_from_error_code(error_code)(node_def, op, message)
+        result: errors.OpError = errors.exception_type_from_error_code(error_code)(node_def, op, message)
     except KeyError:
         warnings.warn(f"Unknown error code: {error_code}", stacklevel=2)
-        made = errors.UnknownError(node_def, op, message, error_code)
-    return made
+        result = errors.UnknownError(node_def, op, message, error_code)
+    return result
 
 
 @export("python.framework.ops.convert_n_to_tensor_or_indexed_slices")
@@ -243,7 +243,7 @@ def internal_convert_to_tensor(
 
 @export("python.framework.ops._TensorLike", "python.framework.tensor_like._TensorLike")
 class TensorLike(abc.ABC):  # noqa: B024 - it only says what is one
-    """What stands for values: tensors, sparse tensors and slices; a class of one's own may be one too."""
+    """The base of values in a graph: tensors, sparse tensors and slices; your own class may derive from it."""
 
 
 for _kind in (Tensor, SparseTensor, IndexedSlices):
@@ -287,7 +287,7 @@ class _Gradients:
     """The table of gradients, by op type or name."""
 
     def lookup(self, name: str) -> Any:
-        """What computes a gradient; LookupError when there is nothing under the name."""
+        """The gradient function of this name; LookupError if there is none."""
         try:
             return registry.named_gradient(name)
         except LookupError:

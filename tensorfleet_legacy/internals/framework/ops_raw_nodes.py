@@ -27,9 +27,9 @@ def create_c_op(
     graph: Graph, node_def: Any, inputs: Sequence[Tensor], control_inputs: Sequence[Operation]
 ) -> RawNode:
     """Tells a graph of a node, whose name is free."""
-    made = RawNode(node_def, inputs, control_inputs)
-    _told.setdefault(graph, []).append(made)
-    return made
+    result = RawNode(node_def, inputs, control_inputs)
+    _told.setdefault(graph, []).append(result)
+    return result
 
 
 def _operation(graph: Graph, node: RawNode) -> Operation:

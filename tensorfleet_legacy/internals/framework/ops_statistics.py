@@ -1,4 +1,4 @@
-"""What operations cost: functions that libraries register by op type, as TensorFlow keeps them."""
+"""Costs of operations: functions that libraries register by op type, as in TensorFlow."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class OpStats:
 
     @property
     def statistic_type(self) -> str:
-        """What is counted."""
+        """The name of the statistic."""
         return self._statistic_type
 
     @statistic_type.setter
@@ -71,7 +71,7 @@ class RegisterStatistics:
 
 @export("python.framework.ops.get_stats_for_node_def")
 def get_stats_for_node_def(graph: Any, node: Any, statistic_type: str) -> OpStats:
-    """What a node costs; an `OpStats` without value when nothing is known of nodes of its type."""
+    """The cost of a node; an `OpStats` without value if nothing is known of its type."""
     function = _FUNCTIONS.get((node.op, statistic_type))
     if function is not None:
         return function(graph, node)

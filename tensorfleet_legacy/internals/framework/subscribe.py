@@ -28,8 +28,8 @@ def _mapped(structure: Any, change: Callable) -> Any:
     if isinstance(structure, (Tensor, find("Variable"))):
         return change(structure)
     if isinstance(structure, (list, tuple)):
-        made = [_mapped(s, change) for s in structure]
-        return type(structure)(*made) if hasattr(structure, "_fields") else type(structure)(made)
+        items = [_mapped(s, change) for s in structure]
+        return type(structure)(*items) if hasattr(structure, "_fields") else type(structure)(items)
     if isinstance(structure, dict):
         return type(structure)((k, _mapped(v, change)) for k, v in structure.items())
     raise TypeError(
@@ -49,8 +49,8 @@ def _subscribed(of: Any, effects: Iterable[Callable], waiting: dict[Operation, l
         for other in graph.get_operations():
             for earlier in other._control_inputs:
                 waiting.setdefault(earlier, []).append(other)
-    found = next((c.outputs[0] for c in tensor.consumers() if is_subscribed_identity(c.outputs[0])), None)
-    users = [] if found is not None else _users(tensor)
+    output = next((c.outputs[0] for c in tensor.consumers() if is_subscribed_identity(c.outputs[0])), None)
+    users = [] if output is not None else _users(tensor)
     with (
         graph.device(None),
         graph.device(op.device),
@@ -59,20 +59,20 @@ def _subscribed(of: Any, effects: Iterable[Callable], waiting: dict[Operation, l
     ):
         graph._set_control_flow_context(op._get_control_flow_context())
         done = [t for effect in effects for t in _list(effect(tensor))]
-        made = apply("Identity", tensor) if found is None else found
-    made.op._add_control_inputs([getattr(t, "op", t) for t in done])
+        result = apply("Identity", tensor) if output is None else output
+    result.op._add_control_inputs([getattr(t, "op", t) for t in done])
     for user, place in users:
-        user._update_input(place, made)
-    if found is None:
+        user._update_input(place, result)
+    if output is None:
         for user in waiting.get(op, ()):
             others = [c for c in user.control_inputs if c is not op]
             user._remove_all_control_inputs()
-            user._add_control_inputs([*others, made.op])
-    return made
+            user._add_control_inputs([*others, result.op])
+    return result
 
 
 def _users(tensor: Tensor) -> list[tuple[Operation, int]]:
-    """Who takes the value of a tensor, at which place among its inputs; what changes a variable does not."""
+    """The consumers of a tensor with the position of the input; updates of a variable do not count."""
     return [
         (user, place)
         for user in dict.fromkeys(tensor.consumers())

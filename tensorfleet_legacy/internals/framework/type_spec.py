@@ -21,13 +21,13 @@ def type_spec_from_value(value: Any) -> TypeSpec:
     for kind, convert, below in reversed(_converters):
         if type(value) is kind or (below and isinstance(value, kind)):
             return convert(value)
-    found = spec_of(value)
-    if found is None:
+    result = spec_of(value)
+    if result is None:
         with contextlib.suppress(TypeError, ValueError):
-            found = spec_of(to_tensor(value))
-    if found is None:
+            result = spec_of(to_tensor(value))
+    if result is None:
         raise TypeError(f"Could not build a TypeSpec for {value!r} with type {type(value).__name__}")
-    return found
+    return result
 
 
 @export(_HERE + "register_type_spec_from_value_converter")

@@ -41,20 +41,20 @@ def OptimizeGraph(
 
     What the collection "train_op" names is wanted; a MetaGraph without one is given back as it is.
     """
-    made = type(metagraph.graph_def)()
-    made.CopyFrom(metagraph.graph_def)
+    result = type(metagraph.graph_def)()
+    result.CopyFrom(metagraph.graph_def)
     options = config_proto.graph_options.rewrite_options
     fetched = set(_listed(metagraph, "train_op"))
-    few = len(made.node) < (options.min_graph_nodes or _MIN_NODES)
+    few = len(result.node) < (options.min_graph_nodes or _MIN_NODES)
     if options.disable_meta_optimizer or few or not fetched:
-        return made
+        return result
     kept = {name for key in metagraph.collection_def for name in _listed(metagraph, key)} - fetched
-    kept |= {node.name for node in made.node if node.attr[_KEEP].b}
+    kept |= {node.name for node in result.node if node.attr[_KEEP].b}
     chosen = {name.replace("constant folding", "constfold") for name in options.optimizers}
     if "constfold" in chosen or not (chosen or options.constant_folding == _OFF):
-        _fold(made, fetched, kept)
-    _prune(made, fetched | kept)
-    return made
+        _fold(result, fetched, kept)
+    _prune(result, fetched | kept)
+    return result
 
 
 def _listed(metagraph: Any, key: str) -> list[str]:
@@ -97,13 +97,13 @@ def _fold(graph_def: Any, fetched: set[str], kept: set[str]) -> None:
     outside = fetched | {
         i.op.name for op in graph.get_operations() if op not in known or op.name in kept for i in op.inputs
     }
-    found = [
+    items = [
         op.outputs[0]
         for op in known
         if op.type != "Const" and op.name in outside - kept and len(op.outputs) == 1
     ]
     with find("Session")(graph=graph) as session:
-        values = dict(zip([t.op.name for t in found], session.run(found), strict=True))
+        values = dict(zip([t.op.name for t in items], session.run(items), strict=True))
     for node in graph_def.node:
         value = values.get(node.name)
         if value is not None and np.asarray(value).nbytes <= _MAX_CONSTANT_BYTES:

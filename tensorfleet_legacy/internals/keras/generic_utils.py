@@ -1,4 +1,4 @@
-"""What scripts take from the helpers inside of Keras: `generic_utils`, `conv_utils`, `tf_utils` and their kin."""
+"""Keras helpers that scripts import: `generic_utils`, `conv_utils`, `tf_utils` and related modules."""
 
 from __future__ import annotations
 
@@ -147,16 +147,16 @@ def conv_connected_inputs(
     input_shape: Any, kernel_shape: Any, output_position: Any, strides: Any, padding: str
 ) -> list[range]:
     """The places of the input, along each side, that one place of the result sees."""
-    found = []
+    result = []
     for d, size in enumerate(kernel_shape):
         start = output_position[d] * strides[d] - (size // 2 if padding == "same" else 0)
-        found.append(range(max(0, start), min(input_shape[d], start + size)))
-    return found
+        result.append(range(max(0, start), min(input_shape[d], start + size)))
+    return result
 
 
 @export(f"{_CONV}.conv_kernel_mask")
 def conv_kernel_mask(input_shape: Any, kernel_shape: Any, strides: Any, padding: str) -> np.ndarray:
-    """Which places of the input and of the result of a convolution are connected: [*input, *result]."""
+    """The connections of a convolution's input positions to its result's: [*input, *result]."""
     if padding not in ("same", "valid"):
         raise NotImplementedError(
             f"Padding type {padding} not supported. Only 'valid' and 'same' are implemented."
@@ -164,12 +164,12 @@ def conv_kernel_mask(input_shape: Any, kernel_shape: Any, strides: Any, padding:
     count = len(input_shape)
     sizes, steps = tuple_of(kernel_shape, count, "kernel_shape"), tuple_of(strides, count, "strides")
     result = conv_output_shape(input_shape, sizes, steps, padding)
-    made = np.zeros((*input_shape, *result), bool)
+    array = np.zeros((*input_shape, *result), bool)
     for place in itertools.product(*(range(d) for d in result)):
         seen = conv_connected_inputs(input_shape, sizes, place, steps, padding)
         for source in itertools.product(*seen):
-            made[source + place] = True
-    return made
+            array[source + place] = True
+    return array
 
 
 # -- tf_utils -----------------------------------------------------------------------------------------------
@@ -241,8 +241,8 @@ def shape_type_conversion(fn: Callable) -> Callable:
     @functools.wraps(fn)
     def wrapped(instance: Any, input_shape: Any) -> Any:
         given = None if input_shape is None else convert_shapes(input_shape, to_tuples=True)
-        made = fn(instance, given)
-        return None if made is None else convert_shapes(made, to_tuples=False)
+        result = fn(instance, given)
+        return None if result is None else convert_shapes(result, to_tuples=False)
 
     return wrapped
 
@@ -250,9 +250,9 @@ def shape_type_conversion(fn: Callable) -> Callable:
 @export(f"{_TF}.get_reachable_from_inputs")
 def get_reachable_from_inputs(inputs: Any, targets: Any = None) -> set:
     """The tensors and operations that depend on some tensors; the search ends when all targets are found."""
-    found: set = set(nest.flatten(inputs))
+    result: set = set(nest.flatten(inputs))
     wanted = set(nest.flatten(targets)) if targets is not None else None
-    waiting = list(found)
+    waiting = list(result)
     while waiting:
         here = waiting.pop()
         if isinstance(here, Tensor):
@@ -264,12 +264,12 @@ def get_reachable_from_inputs(inputs: Any, targets: Any = None) -> set:
                 raise TypeError(f"Expected Operation, Variable, or Tensor, got {here}")
             after = here.op.outputs
         for item in after:
-            if item not in found:
-                found.add(item)
+            if item not in result:
+                result.add(item)
                 waiting.append(item)
-        if wanted is not None and wanted <= found:
+        if wanted is not None and wanted <= result:
             break
-    return found
+    return result
 
 
 # -- the others ---------------------------------------------------------------------------------------------
@@ -277,7 +277,7 @@ def get_reachable_from_inputs(inputs: Any, targets: Any = None) -> set:
 
 @export("python.keras.utils.mode_keys.ModeKeys")
 class ModeKeys:
-    """What a model does."""
+    """The modes of a model."""
 
     TRAIN, TEST, PREDICT = "train", "test", "predict"
 

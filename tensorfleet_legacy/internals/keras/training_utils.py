@@ -1,4 +1,4 @@
-"""What scripts and old libraries take from `tensorflow.python.keras.engine.training_utils` and its neighbours."""
+"""Names in `tensorflow.python.keras.engine.training_utils` and its neighbours that scripts import."""
 
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ def standardize_weights(
 ) -> Any:
     """The weights of examples: those given times those of their classes."""
     if class_weight:
-        found = _feeding().class_weights(np.asarray(y), class_weight)
-        return found if sample_weight is None else sample_weight * found
+        result = _feeding().class_weights(np.asarray(y), class_weight)
+        return result if sample_weight is None else sample_weight * result
     return sample_weight
 
 
@@ -114,8 +114,8 @@ def get_loss_function(loss: Any) -> Any:
     from tensorfleet_legacy.keras.engine.training_utils import FunctionLoss
     from tensorfleet_legacy.keras.losses import Loss
 
-    found = find("keras.losses.get")(loss)
-    return found if found is None or isinstance(found, Loss) else FunctionLoss(found)
+    result = find("keras.losses.get")(loss)
+    return result if result is None or isinstance(result, Loss) else FunctionLoss(result)
 
 
 @export("python.keras.engine.base_layer_utils.make_variable")

@@ -35,9 +35,9 @@ def shape_safe_assign_variable_handle(
     handle: Any, shape: Any, value: Any, name: str | None = None
 ) -> Operation:
     """The operation that gives a variable a value, which must fit its shape."""
-    made = to_tensor(value)
-    as_shape(shape).assert_is_compatible_with(made.shape)
-    return apply_op("AssignVariableOp", handle, made, name=name)
+    tensor = to_tensor(value)
+    as_shape(shape).assert_is_compatible_with(tensor.shape)
+    return apply_op("AssignVariableOp", handle, tensor, name=name)
 
 
 # -- ragged tensors --------------------------------------------------------------------------------------
@@ -46,10 +46,10 @@ def shape_safe_assign_variable_handle(
 @export("python.ops.array_ops.convert_to_int_tensor", _RAGGED + "convert_to_int_tensor")
 def convert_to_int_tensor(tensor: Any, name: str, dtype: Any = dtypes.int32) -> Tensor:
     """A tensor of whole numbers as one of a type."""
-    made = to_tensor(tensor, name=name, preferred=dtype)
-    if not made.dtype.base_dtype.is_integer:
-        raise TypeError(f"{name} must be an integer tensor; dtype={made.dtype}")
-    return find("cast")(made, dtype)
+    result = to_tensor(tensor, name=name, preferred=dtype)
+    if not result.dtype.base_dtype.is_integer:
+        raise TypeError(f"{name} must be an integer tensor; dtype={result.dtype}")
+    return find("cast")(result, dtype)
 
 
 @export("python.ops.array_ops.get_positive_axis", _RAGGED + "get_positive_axis")
@@ -177,9 +177,9 @@ def extract_glimpse_v2(
 @export("python.ops.random_grad.add_leading_unit_dimensions")
 def add_leading_unit_dimensions(x: Any, num_dimensions: Any) -> Tensor:
     """The same elements behind dimensions of size one."""
-    made = to_tensor(x)
+    tensor = to_tensor(x)
     ones = apply("Fill", apply("Reshape", num_dimensions, [1]), 1)
-    return apply("Reshape", made, apply("ConcatV2", [ones, apply("Shape", made)], 0))
+    return apply("Reshape", tensor, apply("ConcatV2", [ones, apply("Shape", tensor)], 0))
 
 
 @export("python.ops.array_ops.batch_gather_nd")

@@ -1,4 +1,4 @@
-"""What TensorFlow's inside asks of conds and loops: `control_flow_util`."""
+"""Queries about conds and loops from inside TensorFlow: `control_flow_util`."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def containing_cond_context(ctxt: Any) -> Any:
 
 
 def _each(data: Any, made: Callable[[Tensor], Tensor], name: str | None, default: str) -> Any:
-    """What becomes of a tensor, or of each part of a composite one."""
+    """Applies a function to a tensor, or to each part of a composite one."""
     if not isinstance(data, CompositeTensor):
         return made(to_tensor(data, as_ref=True))
     with name_scope(name, default):

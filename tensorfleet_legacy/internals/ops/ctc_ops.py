@@ -1,4 +1,4 @@
-"""What the loss of connectionist temporal classification is made of in TensorFlow, for tests of these parts."""
+"""The parts of TensorFlow's CTC loss (connectionist temporal classification), for tests of these parts."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def scan(
     inclusive: bool = False,
     final_only: bool = False,
 ) -> Any:
-    """What a function makes of a state and each element in turn; `inclusive` begins with the first state."""
+    """The results of a function of a state and each element in turn; `inclusive` begins with the first state."""
     elems = nest.map_structure(to_tensor, elems)
     first = nest.map_structure(to_tensor, initial)
     states = find("scan")(fn, elems, first, reverse=reverse)

@@ -134,8 +134,8 @@ class VarianceScaling(_Drawn):
         distribution: str = "truncated_normal",
         seed: int | None = None,
     ) -> None:
-        made = initializers.VarianceScaling(scale, mode, distribution, seed)
-        named = "truncated_normal" if made.distribution == "normal" else made.distribution
+        result = initializers.VarianceScaling(scale, mode, distribution, seed)
+        named = "truncated_normal" if result.distribution == "normal" else result.distribution
         self.scale, self.mode, self.distribution, self.seed = scale, mode, named, seed
 
 

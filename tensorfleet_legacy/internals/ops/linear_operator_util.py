@@ -1,4 +1,4 @@
-"""What TensorFlow's linear operators share, as functions: `tensorflow.python.ops.linalg.linear_operator_util`."""
+"""Helpers of TensorFlow's linear operators: `tensorflow.python.ops.linalg.linear_operator_util`."""
 
 from __future__ import annotations
 

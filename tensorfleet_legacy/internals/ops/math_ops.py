@@ -38,7 +38,7 @@ def variable_op(
     shared_name: str = "",
 ) -> Tensor:
     """The reference of a variable that is not initialized and in no collection."""
-    made = apply(
+    result = apply(
         "VariableV2",
         shape=as_shape(shape) if set_shape else TensorShape(None),
         dtype=dtype,
@@ -46,7 +46,7 @@ def variable_op(
         container=container,
         shared_name=shared_name,
     )
-    return made
+    return result
 
 
 @export("python.ops.math_ops.reduced_shape")
@@ -75,22 +75,22 @@ def as_indexed_slices_list(inputs: Any, optimize: bool = True) -> list[IndexedSl
     """Several tensors as slices whose indices have one type."""
     if not isinstance(inputs, (list, tuple)):
         raise TypeError(f"Expected a list or tuple, not a {type(inputs)}")
-    made = [as_indexed_slices(x) for x in inputs]
-    if len({x.indices.dtype for x in made}) < 2:
-        return made
+    result = [as_indexed_slices(x) for x in inputs]
+    if len({x.indices.dtype for x in result}) < 2:
+        return result
     cast = find("cast")
-    return [IndexedSlices(x.values, cast(x.indices, dtypes.int64), x.dense_shape) for x in made]
+    return [IndexedSlices(x.values, cast(x.indices, dtypes.int64), x.dense_shape) for x in result]
 
 
 @export("python.ops.nn_ops._flatten_outer_dims")
 def flatten_outer_dims(logits: Tensor) -> Tensor:
     """A matrix of the last dimension against all others."""
-    made = find("reshape")(logits, [-1, find("shape")(logits)[-1]])
+    result = find("reshape")(logits, [-1, find("shape")(logits)[-1]])
     dims = logits.shape.as_list() if logits.shape.ndims else None
     if dims is not None:
         outer = None if None in dims[:-1] else int(np.prod(dims[:-1]))
-        made.set_shape([outer, dims[-1]])
-    return made
+        result.set_shape([outer, dims[-1]])
+    return result
 
 
 @export("python.ops.metrics_impl._safe_scalar_div")
@@ -141,7 +141,7 @@ def assert_broadcastable(weights: Any, values: Any) -> Any:
 def confusion_matrix_at_thresholds(
     labels: Any, predictions: Any, thresholds: Any, weights: Any = None, includes: Any = None
 ) -> tuple[dict, dict]:
-    """What was rightly and wrongly predicted at each threshold: values and updates, by "tp", "fn", "tn", "fp"."""
+    """Counts of right and wrong predictions at each threshold: values and updates, by "tp", "fn", "tn", "fp"."""
     return counts_at_thresholds(labels, predictions, list(thresholds), weights, tuple(includes or KINDS))
 
 
@@ -203,13 +203,13 @@ def report_uninitialized_resources(
     resource_list: Any = None, name: str = "report_uninitialized_resources"
 ) -> Tensor:
     """The names of the resources that do not exist yet."""
-    found = shared_resources() + local_resources() if resource_list is None else resource_list
+    result = shared_resources() + local_resources() if resource_list is None else resource_list
     with name_scope(name):
-        if not found:
+        if not result:
             return find("constant")([], dtype=dtypes.string)
         with control_dependencies(None):
-            missing = find("logical_not")(find("stack")([r.is_initialized for r in found]))
-            names = find("constant")([r.handle.name for r in found])
+            missing = find("logical_not")(find("stack")([r.is_initialized for r in result]))
+            names = find("constant")([r.handle.name for r in result])
             return find("boolean_mask")(names, missing)
 
 
@@ -300,5 +300,5 @@ def make_template_internal(
 
 @export("python.ops.cond_v2.cond_v2")
 def cond_v2(pred: Any, true_fn: Any, false_fn: Any, name: str = "cond") -> Any:
-    """What one of two functions gives, as `tf.cond` does it."""
+    """The result of one of two functions, as with `tf.cond`."""
     return find("cond")(pred, true_fn, false_fn, name=name)

@@ -41,20 +41,20 @@ publish(vectorized_map, f"{_LOOPS}.vectorized_map")
 def for_loop(
     loop_fn: Callable, loop_fn_dtypes: Any, iters: Any, parallel_iterations: int | None = None
 ) -> Any:
-    """What `loop_fn` gives for 0, 1, ... `iters - 1`, stacked, by a loop; the types are those of its results."""
+    """The results of `loop_fn` for 0, 1, ... `iters - 1`, stacked, by a loop; `loop_fn_dtypes` are their types."""
     kinds = nest.flatten(loop_fn_dtypes)
     missing = [False] * len(kinds)
 
     def body(i: Tensor, *arrays: TensorArray) -> tuple:
-        found = nest.flatten(loop_fn(i))
-        if len(found) != len(kinds):
+        result = nest.flatten(loop_fn(i))
+        if len(result) != len(kinds):
             raise ValueError(
-                f"Number of loop_fn_dtypes {len(kinds)} does not match the {len(found)} results of loop_fn."
+                f"Number of loop_fn_dtypes {len(kinds)} does not match the {len(result)} results of loop_fn."
             )
-        missing[:] = [value is None for value in found]
+        missing[:] = [value is None for value in result]
         written = (
             array if value is None else array.write(i, to_tensor(value))
-            for array, value in zip(arrays, found, strict=True)
+            for array, value in zip(arrays, result, strict=True)
         )
         return (i + 1, *written)
 
@@ -81,7 +81,7 @@ class _Needs(Exception):
 
 
 class PForConfig:
-    """What a loop function may ask of all iterations at once."""
+    """Reductions over all iterations for a loop function."""
 
     def __init__(self, known: list[Tensor]) -> None:
         self._left = list(known)
@@ -103,7 +103,7 @@ class PForConfig:
 
 @export(f"{_LOOPS}.pfor")
 def pfor(loop_fn: Callable, iters: Any, parallel_iterations: int | None = None) -> Any:
-    """What `loop_fn` gives for 0, 1, ... `iters - 1`, stacked. It may take a `pfor_config` that reduces over all."""
+    """The results of `loop_fn` for 0, 1, ... `iters - 1`, stacked. It may take a `pfor_config` to reduce over all."""
     asks = "pfor_config" in inspect.signature(loop_fn).parameters
     if parallel_iterations is not None:
         if parallel_iterations < 1:
@@ -124,7 +124,7 @@ def pfor(loop_fn: Callable, iters: Any, parallel_iterations: int | None = None) 
 
 
 def _operand(loop_fn: Callable, known: list[Tensor], i: Tensor) -> Tensor:
-    """What the first reduction that is not known reduces."""
+    """The tensor of the first reduction that is not known."""
     try:
         loop_fn(i, pfor_config=PForConfig(known))
     except _Needs as needs:
@@ -138,18 +138,18 @@ def _stacked(loop_fn: Callable, iters: Any) -> Any:
         return _one_by_one(loop_fn, int(count))
     first = loop_fn(to_tensor(0, dtypes.int32))
     kinds = [None if r is None else to_tensor(r).dtype for r in nest.flatten(first)]
-    made = for_loop(loop_fn, [dtypes.float32 if kind is None else kind for kind in kinds], iters)
-    if any(value is None and kind is not None for value, kind in zip(made, kinds, strict=True)):
+    result = for_loop(loop_fn, [dtypes.float32 if kind is None else kind for kind in kinds], iters)
+    if any(value is None and kind is not None for value, kind in zip(result, kinds, strict=True)):
         # A gradient of a loop cannot be taken inside of another.
         if count is None:
             raise ValueError(
                 "loop_fn takes the gradient of a loop: the number of iterations has to be known."
             )
         return _one_by_one(loop_fn, int(count))
-    for value in made:
+    for value in result:
         if value is not None and count is not None:
             value.set_shape(TensorShape([int(count)]).concatenate(value.shape[1:]))
-    return nest.pack_sequence_as(first, made)
+    return nest.pack_sequence_as(first, result)
 
 
 def _one_by_one(loop_fn: Callable, count: int) -> Any:
@@ -207,9 +207,9 @@ def _shaped(rows: Any, shape: Tensor, known: TensorShape, given: Any) -> Any:
     """Rows of derivatives in the shape of what they are of, then that of the input."""
     if rows is None:
         return None
-    made = apply("Reshape", rows, apply("ConcatV2", [shape, apply("Shape", rows)[1:]], 0))
-    made.set_shape(known.concatenate(given.shape))
-    return made
+    result = apply("Reshape", rows, apply("ConcatV2", [shape, apply("Shape", rows)[1:]], 0))
+    result.set_shape(known.concatenate(given.shape))
+    return result
 
 
 @export(f"{_GRADIENTS}.batch_jacobian")
@@ -231,13 +231,13 @@ def batch_jacobian(
         return _dense(gradients(gather(rows, i, axis=1), inp))
 
     iters = apply("Shape", rows)[1] if count is None else count
-    (found,) = _for_each(row, iters, [inp.dtype.base_dtype], use_pfor, parallel_iterations)
-    if found is None:
+    (outcome,) = _for_each(row, iters, [inp.dtype.base_dtype], use_pfor, parallel_iterations)
+    if outcome is None:
         return None
-    rest = apply("Shape", found)[2:]
+    rest = apply("Shape", outcome)[2:]
     swapped = find("transpose")(
-        apply("Reshape", found, apply("ConcatV2", [apply("Shape", found)[:2], [-1]], 0)), [1, 0, 2]
+        apply("Reshape", outcome, apply("ConcatV2", [apply("Shape", outcome)[:2], [-1]], 0)), [1, 0, 2]
     )
-    made = apply("Reshape", swapped, apply("ConcatV2", [batch, rest], 0))
-    made.set_shape(output.shape.concatenate(inp.shape[1:]))
-    return made
+    result = apply("Reshape", swapped, apply("ConcatV2", [batch, rest], 0))
+    result.set_shape(output.shape.concatenate(inp.shape[1:]))
+    return result

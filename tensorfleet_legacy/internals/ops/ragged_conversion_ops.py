@@ -37,8 +37,8 @@ def match_row_splits_dtypes(*tensors: Any, **kwargs: Any) -> Any:
     """Tensors of which all ragged ones count rows with one type; with `return_dtype`, that type first."""
     kinds = {t.row_splits.dtype for t in tensors if isinstance(t, RaggedTensor)}
     kind = dtypes.int64 if len(kinds) > 1 or not kinds else next(iter(kinds))
-    made = tuple(t.with_row_splits_dtype(kind) if isinstance(t, RaggedTensor) else t for t in tensors)
-    return (kind, made) if kwargs.get("return_dtype") else made
+    result = tuple(t.with_row_splits_dtype(kind) if isinstance(t, RaggedTensor) else t for t in tensors)
+    return (kind, result) if kwargs.get("return_dtype") else result
 
 
 _CONVERSIONS = "python.ops.ragged.ragged_conversion_ops."

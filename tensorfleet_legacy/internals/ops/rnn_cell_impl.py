@@ -1,4 +1,4 @@
-"""What code that was taken out of TensorFlow's own loops over cells still calls from inside of it."""
+"""Private functions of TensorFlow's loops over cells, for code that was copied out of it."""
 
 from __future__ import annotations
 

@@ -107,22 +107,22 @@ def write(tag: Any, tensor: Any, step: Any = None, metadata: Any = None, name: s
         step = get_step() if step is None else step
         if step is None:
             raise ValueError("No step set via 'step' argument or tf.summary.experimental.set_step()")
-        told = getattr(metadata, "SerializeToString", lambda: metadata or b"")()
+        serialized = getattr(metadata, "SerializeToString", lambda: metadata or b"")()
 
         def record() -> Tensor:
             inputs = (
                 find("cast")(step, dtypes.int64),
                 to_tensor(tensor),
                 tag,
-                to_tensor(told, dtypes.string),
+                to_tensor(serialized, dtypes.string),
             )
             with control_dependencies([apply_op("WriteSummary", writer._resource, *inputs)]):
                 return to_tensor(True)
 
         condition = True if summaries.now.record is None else summaries.should_record_summaries()
-        made = smart_cond(condition, record, lambda: to_tensor(False))
-    get_default_graph().add_to_collection(GraphKeys._SUMMARY_COLLECTION, made)
-    return made
+        result = smart_cond(condition, record, lambda: to_tensor(False))
+    get_default_graph().add_to_collection(GraphKeys._SUMMARY_COLLECTION, result)
+    return result
 
 
 def _write(name: str, kind: str, tensor: Any, step: Any, description: str | None) -> Tensor:

@@ -164,12 +164,12 @@ def _value(written: str) -> Any:
 
 def _signature(parameters: list[inspect.Parameter]) -> inspect.Signature:
     """Arguments as in version 2, where none without a default stands behind one that has it."""
-    seen, found = False, []
+    seen, result = False, []
     for parameter in parameters:
         seen = seen or parameter.default is not inspect.Parameter.empty
         missing = seen and parameter.default is inspect.Parameter.empty
-        found.append(parameter.replace(default=None) if missing else parameter)
-    return inspect.Signature(found)
+        result.append(parameter.replace(default=None) if missing else parameter)
+    return inspect.Signature(result)
 
 
 _LINES = homes((f"python.ops.{line.split()[0]}", line) for line in _REORDERED.strip().splitlines())

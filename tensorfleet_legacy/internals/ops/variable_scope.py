@@ -33,11 +33,11 @@ class EagerVariableStore:
         return sorted(self._store._vars.values(), key=lambda v: v.name)
 
     def trainable_variables(self) -> list[Any]:
-        """Those that are trained."""
+        """The trainable ones."""
         return [v for v in self.variables() if v.trainable]
 
     def non_trainable_variables(self) -> list[Any]:
-        """Those that are not trained."""
+        """The ones that are not trainable."""
         return [v for v in self.variables() if not v.trainable]
 
 

@@ -68,7 +68,7 @@ def get_tpu_context() -> TpuContext:
 
 @contextmanager
 def tpu_shard_context(number_of_shards: int) -> Iterator[None]:
-    """What is built inside the block is divided into shards."""
+    """Divides the operations inside the block into shards."""
     if _context.number_of_shards is not None:
         raise NotImplementedError("tpu_shard_context cannot be nested.")
     _context.set_number_of_shards(number_of_shards)

@@ -18,7 +18,7 @@ for _level in _LEVELS:
 
 
 class _State:
-    """What is shown in event files, and where they are written."""
+    """Log messages in event files, and where they are written."""
 
     verbosity = "INFO"
     writer: Any = _UNSET
@@ -63,8 +63,8 @@ def log(level: str, message: str, *args: Any) -> None:
     if _State.writer is not None and _LEVELS.index(level) >= _LEVELS.index(_State.verbosity):
         kinds = find("LogMessage")
         text = message % args if args else message
-        told = kinds(level=kinds.Level.Value(_IN_EVENTS.get(level, level)), message=text)
-        _State.writer.add_event(find("Event")(wall_time=time.time(), log_message=told))
+        result = kinds(level=kinds.Level.Value(_IN_EVENTS.get(level, level)), message=text)
+        _State.writer.add_event(find("Event")(wall_time=time.time(), log_message=result))
     logging.log(getattr(logging, level), message, *args)
 
 

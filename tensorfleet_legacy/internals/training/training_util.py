@@ -117,7 +117,7 @@ class Trackable:
         return value
 
     def _gather_saveables_for_checkpoint(self) -> dict[str, Any]:
-        """What is saved, by names inside this object: variables, saveables, or functions that make these."""
+        """The saved state, by names inside this object: variables, saveables, or functions that make them."""
         return {}
 
 
@@ -164,7 +164,7 @@ class CheckpointedOp:
 
     @property
     def saveable(self) -> saveables.SaveableObject:
-        """What to pass to a Saver."""
+        """The variables to pass to a Saver."""
         return self._saveable
 
     def insert(self, keys: Any, values: Any) -> Any:
@@ -227,12 +227,12 @@ def weighted_moving_average(
 def global_step_read(graph: Any = None) -> Any:
     """The copy of the global step that hooks use, or None when there is none yet."""
     graph = graph or find("get_default_graph")()
-    found = graph.get_collection(hooks.STEP_READ)
-    if len(found) > 1:
+    collected = graph.get_collection(hooks.STEP_READ)
+    if len(collected) > 1:
         raise RuntimeError(
             f"There are multiple items in collection {hooks.STEP_READ}. There should be only one."
         )
-    return found[0] if found else None
+    return collected[0] if collected else None
 
 
 @export("python.training.training_util._get_or_create_global_step_read")

@@ -274,17 +274,17 @@ def deprecated_alias(deprecated_name: str, name: str, func_or_class: Any, warn_o
 
     if not isinstance(func_or_class, type):
         return make_decorator(function, call, "deprecated_alias")
-    made = {
+    by_name = {
         "__init__": make_decorator(function, call, "deprecated_alias"),
         "__doc__": func_or_class.__doc__,
         "__module__": func_or_class.__module__,
     }
-    return type(func_or_class.__name__, (func_or_class,), made)
+    return type(func_or_class.__name__, (func_or_class,), by_name)
 
 
 @export(f"{_PLACE}.deprecated_argument_lookup")
 def deprecated_argument_lookup(new_name: str, new_value: Any, old_name: str, old_value: Any) -> Any:
-    """What was given for an argument that has two names; ValueError when both were given."""
+    """The value of an argument that has two names; ValueError if both were given."""
     if old_value is None:
         return new_value
     if new_value is not None:

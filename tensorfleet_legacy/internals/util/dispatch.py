@@ -62,9 +62,9 @@ class TraceableStack:
 
     def push_obj(self, obj: Any, offset: int = 0) -> int:
         """Puts an object on top."""
-        made = TraceableObject(obj)
-        self._stack.append(made)
-        return made.set_filename_and_line_from_caller(offset + 1)
+        result = TraceableObject(obj)
+        self._stack.append(result)
+        return result.set_filename_and_line_from_caller(offset + 1)
 
     def pop_obj(self) -> Any:
         """Takes the object on top away."""
@@ -162,7 +162,7 @@ _DISPATCH = "python.util.dispatch"
 
 @export(f"{_DISPATCH}.OpDispatcher")
 class OpDispatcher:
-    """What does an op's work for arguments that the op itself does not take; `handle` is what it does."""
+    """Runs an op for arguments that the op itself does not take; override `handle`."""
 
     NOT_SUPPORTED = object()
 
@@ -194,7 +194,7 @@ class _ForTypes(OpDispatcher):
 
 @export(f"{_DISPATCH}.dispatch")
 def dispatch(op: Any, *args: Any, **kwargs: Any) -> Any:
-    """What the first dispatcher of an op that takes the arguments gives; `NOT_SUPPORTED` when none does."""
+    """The result of the first dispatcher that takes the arguments; `NOT_SUPPORTED` if none does."""
     for dispatcher in op._tf_dispatchers:
         result = dispatcher.handle(args, kwargs)
         if result is not OpDispatcher.NOT_SUPPORTED:

@@ -74,7 +74,7 @@ def _within(structure: Any) -> list:
 
 
 def _keys(structure: Any) -> list:
-    """What leads to each child."""
+    """The path to each child."""
     if not is_nested(structure):
         return [type(structure).__name__]
     if isinstance(structure, Mapping):
@@ -181,8 +181,8 @@ def flatten_with_joined_string_paths(
     structure: Any, separator: str = "/", expand_composites: bool = False
 ) -> list[tuple]:
     """Each atom behind the way to it, as one string."""
-    found = flatten_with_tuple_paths(structure, expand_composites)
-    return [(separator.join(map(str, path)), atom) for path, atom in found]
+    result = flatten_with_tuple_paths(structure, expand_composites)
+    return [(separator.join(map(str, path)), atom) for path, atom in result]
 
 
 @_names("flatten_with_tuple_paths_up_to")
@@ -275,14 +275,16 @@ def get_traverse_shallow_structure(
     if not is_nested(answer):
         raise TypeError(f"traverse_fn returned a non-bool scalar: {answer} for input: {structure}")
     assert_shallow_structure(answer, structure)
-    found = []
-    for told, child in zip(_children(answer), _children(structure), strict=True):
-        if not isinstance(told, bool):
+    results = []
+    for item, child in zip(_children(answer), _children(structure), strict=True):
+        if not isinstance(item, bool):
             raise TypeError(
-                f"traverse_fn didn't return a depth=1 structure of bools. saw: {told} for structure: {child}"
+                f"traverse_fn didn't return a depth=1 structure of bools. saw: {item} for structure: {child}"
             )
-        found.append(get_traverse_shallow_structure(traverse_fn, child, expand_composites) if told else False)
-    return _like(answer, found)
+        results.append(
+            get_traverse_shallow_structure(traverse_fn, child, expand_composites) if item else False
+        )
+    return _like(answer, results)
 
 
 @_names("list_to_tuple")

@@ -74,7 +74,7 @@ class ObjectIdentitySet(MutableSet):
 
 @export("python.util.tf_decorator.TFDecorator")
 class TFDecorator:
-    """What a decorator did to a function: the function, and how the decorator is called."""
+    """A decorated function: the original, and the decorator's name."""
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class TFDecorator:
 
     @property
     def decorator_doc(self) -> str:
-        """What the decorator says of itself."""
+        """The decorator's documentation."""
         return self._decorator_doc
 
     @property
@@ -149,13 +149,13 @@ def make_decorator(
 def unwrap(maybe_tf_decorator: Any) -> tuple[list[TFDecorator], Any]:
     """The decorators of a function, outermost first, and the function itself."""
     decorators: list[TFDecorator] = []
-    found = maybe_tf_decorator
+    result = maybe_tf_decorator
     while True:
-        one = found if isinstance(found, TFDecorator) else getattr(found, "_tf_decorator", None)
+        one = result if isinstance(result, TFDecorator) else getattr(result, "_tf_decorator", None)
         if one is None:
-            return decorators, found
+            return decorators, result
         decorators.append(one)
-        found = one.decorated_target
+        result = one.decorated_target
 
 
 @export("python.util.function_utils.fn_args", "python.estimator.util.fn_args")

@@ -91,10 +91,10 @@ def keras_export(*args: str, **kwargs: Any) -> api_export:
 
 def _names(symbol: Any, suffix: str) -> list:
     target = unwrap(symbol)[1]
-    found: list = []
+    result: list = []
     for attribute in (_ATTRIBUTES["tensorflow"], _ATTRIBUTES["estimator"], _ATTRIBUTES["keras"]):
-        found.extend(vars(target).get(attribute + suffix, ()))
-    return found
+        result.extend(vars(target).get(attribute + suffix, ()))
+    return result
 
 
 @export(f"{_PLACE}.get_v1_names")

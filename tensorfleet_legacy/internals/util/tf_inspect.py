@@ -66,12 +66,12 @@ def _full(target: Any) -> inspect.FullArgSpec:
 def getfullargspec(obj: Any) -> inspect.FullArgSpec:
     """The arguments of a function, or those that one of its decorators tells."""
     decorators, target = unwrap(obj)
-    told = _told(decorators)
-    if told is None:
+    result = _told(decorators)
+    if result is None:
         return _full(target)
-    if isinstance(told, inspect.FullArgSpec):
-        return told
-    return inspect.FullArgSpec(told.args, told.varargs, told.keywords, told.defaults, [], None, {})
+    if isinstance(result, inspect.FullArgSpec):
+        return result
+    return inspect.FullArgSpec(result.args, result.varargs, result.keywords, result.defaults, [], None, {})
 
 
 @export(f"{_PLACE}.getargspec")
@@ -79,12 +79,12 @@ def getargspec(obj: Any) -> ArgSpec:
     """The same without those that only a keyword gives."""
     if isinstance(obj, functools.partial):
         return _of_partial(obj)
-    found = getfullargspec(obj)
-    return ArgSpec(found.args, found.varargs, found.varkw, found.defaults)
+    spec = getfullargspec(obj)
+    return ArgSpec(spec.args, spec.varargs, spec.varkw, spec.defaults)
 
 
 def _of_partial(obj: functools.partial) -> ArgSpec:
-    """What is left of a function's arguments; ValueError when one without a default would follow one that has one."""
+    """The remaining arguments of a function; ValueError if one without a default would follow one with a default."""
     args, varargs, keywords, defaults = getargspec(obj.func)
     known = dict(zip(args[len(args) - len(defaults or ()) :], defaults or (), strict=True))
     known.update({k: v for k, v in (obj.keywords or {}).items() if k in args})
@@ -107,11 +107,11 @@ def getcallargs(*func_and_positional: Any, **named: Any) -> dict[str, Any]:
     """The values of all arguments in a call."""
     func, *positional = func_and_positional
     decorators, target = unwrap(func)
-    found = getfullargspec(func)
+    spec = getfullargspec(func)
     values = inspect.getcallargs(target, *positional, **named) if _told(decorators) is None else {}
     if not values:
-        values = dict(zip(found.args, positional, strict=False)) | named
-        for name, value in zip(reversed(found.args), reversed(found.defaults or ()), strict=False):
+        values = dict(zip(spec.args, positional, strict=False)) | named
+        for name, value in zip(reversed(spec.args), reversed(spec.defaults or ()), strict=False):
             values.setdefault(name, value)
     return values
 

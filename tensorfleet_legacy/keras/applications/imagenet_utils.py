@@ -1,4 +1,4 @@
-"""What the networks of `tf.keras.applications` have in common: their inputs, their ends, how images are prepared."""
+"""Parts of the networks of `tf.keras.applications`: their inputs, their ends, the preparation of images."""
 
 from __future__ import annotations
 
@@ -190,8 +190,8 @@ def decode_predictions(preds: Any, top: int = 5, **kwargs: Any) -> list:
             f"array with shape: {preds.shape}"
         )
     names = json.loads(_of_imagenet("imagenet_class_index.json", "read the numbers of classes").read_text())
-    made = []
+    result = []
     for row in preds:
         places = row.argsort()[-top:][::-1]
-        made.append([(*names[str(i)], row[i]) for i in places])
-    return made
+        result.append([(*names[str(i)], row[i]) for i in places])
+    return result

@@ -58,7 +58,7 @@ def _halved(p: Any, filters: int, block: str) -> Any:
 
 
 def _adjusted(p: Any, x: Any, filters: int, block: str) -> Any:
-    """What the cell before the last gave, as large and with as many channels as this cell needs."""
+    """The output of the cell before the last, in the size and with the channels that this cell needs."""
     if p is None:
         return x
     side = 2 if common.channel_axis() == 1 else -2

@@ -131,8 +131,8 @@ def _mobile_file(alpha: float, inputs: Any, include_top: bool) -> str:
 
 def _divisible(value: float, by: int) -> int:
     """The multiple of `by` nearest to a number, not more than a tenth below it."""
-    found = max(by, int(value + by / 2) // by * by)
-    return found + by if found < 0.9 * value else found
+    result = max(by, int(value + by / 2) // by * by)
+    return result + by if result < 0.9 * value else result
 
 
 def _inverted_block(x: Any, filters: int, stride: int, expansion: int, number: int) -> Any:

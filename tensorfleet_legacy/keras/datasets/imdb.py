@@ -17,9 +17,9 @@ from tensorfleet_legacy.keras.utils.data_utils_get_file import keras_folder
 def _located(path: str) -> Path:
     """A file by its path, or in ~/.keras/datasets."""
     home = keras_folder() / "datasets"
-    for found in (Path(path), home / path):
-        if found.is_file():
-            return found
+    for result in (Path(path), home / path):
+        if result.is_file():
+            return result
     raise FileNotFoundError(
         f"There is no file {path}, neither here nor in {home}. Data is not downloaded: put the file there."
     )
@@ -63,8 +63,8 @@ Split = tuple[tuple[Any, Any], tuple[Any, Any]]
 def _pickled(path: str, labels: str) -> tuple[np.ndarray, np.ndarray]:
     """The images and the labels of a batch, as its authors wrote them."""
     with open(_located(path), "rb") as file:
-        found = {key.decode(): value for key, value in plain_pickles.load(file, encoding="bytes").items()}
-    return found["data"].reshape(-1, 3, 32, 32), np.asarray(found[labels])
+        by_name = {key.decode(): value for key, value in plain_pickles.load(file, encoding="bytes").items()}
+    return by_name["data"].reshape(-1, 3, 32, 32), np.asarray(by_name[labels])
 
 
 def _images(train: tuple, test: tuple) -> Split:
@@ -119,9 +119,9 @@ def _short(texts: list, labels: Any, maxlen: int | None) -> tuple[list, Any]:
 
 
 def _ragged(texts: list) -> np.ndarray:
-    made = np.empty(len(texts), dtype=object)
-    made[:] = texts
-    return made
+    result = np.empty(len(texts), dtype=object)
+    result[:] = texts
+    return result
 
 
 def _shuffled(random: Any, x: Any, y: Any) -> tuple[Any, Any]:
@@ -158,8 +158,8 @@ def imdb(
     at, labels = len(train[0]), np.concatenate([train[1], test[1]])
     texts, labels = _short(texts, labels, maxlen)
     words = num_words or max(max(text) for text in texts) + 1
-    made = _ragged(_marked(texts, None, 0, skip_top, words, oov_char))
-    return (made[:at], labels[:at]), (made[at:], labels[at:])
+    result = _ragged(_marked(texts, None, 0, skip_top, words, oov_char))
+    return (result[:at], labels[:at]), (result[at:], labels[at:])
 
 
 def reuters(
@@ -178,12 +178,12 @@ def reuters(
     num_words = _old_name(num_words, kwargs)
     file = plain_pickles.load_arrays(_located(path))
     texts, labels = _shuffled(np.random.RandomState(seed), file["x"], file["y"])
-    found = _marked(list(texts), start_char, index_from, 0, 1 << 62, None)
-    found, labels = _short(found, labels, maxlen)
-    words = num_words or max(max(text) for text in found) + 1
-    made = _ragged(_marked(found, None, 0, skip_top, words, oov_char))
-    at = int(len(made) * (1 - test_split))
-    return (made[:at], labels[:at]), (made[at:], labels[at:])
+    result = _marked(list(texts), start_char, index_from, 0, 1 << 62, None)
+    result, labels = _short(result, labels, maxlen)
+    words = num_words or max(max(text) for text in result) + 1
+    output = _ragged(_marked(result, None, 0, skip_top, words, oov_char))
+    at = int(len(output) * (1 - test_split))
+    return (output[:at], labels[:at]), (output[at:], labels[at:])
 
 
 def imdb_word_index(path: str = "imdb_word_index.json") -> dict[str, int]:

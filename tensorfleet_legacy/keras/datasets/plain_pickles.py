@@ -24,13 +24,13 @@ class _Plain(pickle.Unpickler):
         """The few classes of data."""
         if (module, name) not in _DATA:
             raise pickle.UnpicklingError(
-                f"The file holds {module}.{name}, which is no data. Take the file that Keras itself would download."
+                f"The file holds {module}.{name}, which is not plain data. Take the file that Keras itself would download."
             )
         return super().find_class(module, name)
 
 
 def load(file: IO[bytes], encoding: str = "ASCII") -> Any:
-    """What a pickle holds."""
+    """The contents of a pickle."""
     return _Plain(file, encoding=encoding).load()
 
 

@@ -91,7 +91,7 @@ class Layer(Connected, Scoped):
         if first is None:
             first = GlorotUniform() if kind.is_floating else Zeros()
         dims = [] if shape is None else [d for d in _dims(shape)]
-        made = find("Variable")(
+        result = find("Variable")(
             lambda: first(dims, dtype=kind),
             trainable=bool(wanted and self.trainable),
             name=name or "Variable",
@@ -101,13 +101,13 @@ class Layer(Connected, Scoped):
             synchronization=synchronization,
             aggregation=aggregation,
         )
-        state.track(made)
-        (self._trainable_weights if wanted else self._non_trainable_weights).append(made)
+        state.track(result)
+        (self._trainable_weights if wanted else self._non_trainable_weights).append(result)
         if name is not None:
-            self._named_weights[name] = made
+            self._named_weights[name] = result
         if regularizer is not None:
-            self._regularize(made.op.name.rpartition("/")[2], [made], regularizer_of(regularizer))
-        return made
+            self._regularize(result.op.name.rpartition("/")[2], [result], regularizer_of(regularizer))
+        return result
 
     def _track_trackable(self, trackable: Any, name: str, overwrite: bool = False) -> Any:
         """Lets something belong to the layer, under a name: what libraries call for layers inside of theirs."""
@@ -153,7 +153,7 @@ class Layer(Connected, Scoped):
         return self._remember(inputs, args, given, outputs)
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
-        """Which steps of the outputs count, from which of the inputs do; None: all."""
+        """The mask of the outputs from the mask of the inputs; None: no mask."""
         return mask if self.supports_masking else None
 
     def _end_call(self, inputs: Any, masks: Any, outputs: Any) -> None:
@@ -225,10 +225,10 @@ class Layer(Connected, Scoped):
 
 def _copied(tensor: Tensor) -> Tensor:
     """The same values, and the same mask, as a tensor of its own."""
-    made = find("identity")(tensor)
+    result = find("identity")(tensor)
     if hasattr(tensor, "_keras_mask"):
-        made._keras_mask = tensor._keras_mask
-    return made
+        result._keras_mask = tensor._keras_mask
+    return result
 
 
 def call_graph(outputs: Any) -> list[Call]:
@@ -244,8 +244,8 @@ def _take_training(known: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
     """
     if "training" in known and _is_positional(known, args):
         return args[list(known).index("training") - 1]
-    told = kwargs.get("training")
-    training = state.training_around() if told is None else told
+    training = kwargs.get("training")
+    training = state.training_around() if training is None else training
     if "training" in known:
         # None is left to the layer: most ask for the learning phase then, one of a user's may know better.
         if training is not None:
@@ -314,16 +314,16 @@ class InputLayer(Layer):
             if dims is None:
                 dims = (batch_size, *_loose(input_shape))
             make = find("sparse_placeholder" if sparse else "placeholder")
-            made = make(kind, list(dims), name=name)
+            tensor = make(kind, list(dims), name=name)
         else:
-            made = to_tensor(input_tensor)
-            dims = state.int_shape(made)
+            tensor = to_tensor(input_tensor)
+            dims = state.int_shape(tensor)
         self.is_placeholder = input_tensor is None
         self._batch_input_shape = None if dims is None else tuple(getattr(d, "value", d) for d in dims)
-        part: Any = made if isinstance(made, Tensor) else made.values
+        part: Any = tensor if isinstance(tensor, Tensor) else tensor.values
         part._keras_history = None
-        made._keras_input = self
-        self._last = Call(self, made, (), {}, made)
+        tensor._keras_input = self
+        self._last = Call(self, tensor, (), {}, tensor)
 
     def get_config(self) -> dict[str, Any]:
         return {
@@ -350,8 +350,8 @@ def Input(
     if shape is None and tensor is None and dims is None:
         raise ValueError("Please provide to Input either a `shape` or a `tensor` argument.")
     more = {} if dims is None else {"batch_input_shape": dims}
-    made = InputLayer(shape, batch_size, dtype, tensor, sparse, name, ragged, **more, **kwargs)
-    return made.output
+    result = InputLayer(shape, batch_size, dtype, tensor, sparse, name, ragged, **more, **kwargs)
+    return result.output
 
 
 def _loose(shape: Any) -> list:

@@ -36,13 +36,13 @@ class TensorFlowOpLayer(Layer):
         self.built = True
 
     def call(self, inputs: Any) -> Any:  # type: ignore[override]
-        """What another operation of the same kind gives."""
+        """The result of another operation of the same kind."""
         given = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
         for place, value in sorted(self.constants.items()):
             given.insert(place, value if isinstance(value, Tensor) else find("constant")(value))
         name = self.node_def.name.rpartition("/")[2]
-        made = get_default_graph().create_op(self.node_def.op, given, name=name, attrs=self.node_def.attr)
-        return made.outputs[0] if len(made.outputs) == 1 else list(made.outputs)
+        op = get_default_graph().create_op(self.node_def.op, given, name=name, attrs=self.node_def.attr)
+        return op.outputs[0] if len(op.outputs) == 1 else list(op.outputs)
 
     def get_config(self) -> dict[str, Any]:
         from google.protobuf import json_format
@@ -79,17 +79,17 @@ def connect(tensors: list) -> None:
 def _comes_from_layers(tensor: Tensor) -> bool:
     """Whether a layer gave one of the tensors that this one is computed from. What is found of each is kept."""
     graph: Any = tensor.graph
-    found: dict[int, bool] = graph.__dict__.setdefault("_keras_descents", {})
+    result: dict[int, bool] = graph.__dict__.setdefault("_keras_descents", {})
     waiting: list[tuple[Operation, bool]] = [(tensor.op, False)]
     while waiting:
         op, seen = waiting.pop()
         if seen:
-            found[id(op)] = any(hasattr(t, "_keras_history") or found.get(id(t.op)) for t in op.inputs)
-        elif id(op) not in found:
-            found[id(op)] = False  # until it is known: a loop leads back to itself
+            result[id(op)] = any(hasattr(t, "_keras_history") or result.get(id(t.op)) for t in op.inputs)
+        elif id(op) not in result:
+            result[id(op)] = False  # until it is known: a loop leads back to itself
             waiting.append((op, True))
             waiting += [(t.op, False) for t in op.inputs if not hasattr(t, "_keras_history")]
-    return found[id(tensor.op)]
+    return result[id(tensor.op)]
 
 
 def _connect(op: Operation) -> None:

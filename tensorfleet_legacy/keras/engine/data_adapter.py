@@ -196,14 +196,14 @@ def _sequence_items(source: Sequence, shuffle: Any) -> Iterator:
 
 
 def dataset_items(source: Any) -> Iterator:
-    """What a dataset, or an iterator over one, gives, as arrays."""
+    """The elements of a dataset, or of an iterator over one, as arrays."""
     graph = state.get_session().graph
     with graph.as_default():
         if isinstance(source, Dataset):
             cache = graph.__dict__.setdefault("_keras_iterators", {})
             if id(source) not in cache:
-                made = source.make_initializable_iterator()
-                cache[id(source)] = (source, made, made.get_next())
+                result = source.make_initializable_iterator()
+                cache[id(source)] = (source, result, result.get_next())
             _, iterator, element = cache[id(source)]
             state.get_session().run(iterator.initializer)
         else:
@@ -255,28 +255,28 @@ def standardized(data: Any, names: list[str], shapes: list, what: str, check_bat
         missing = [n for n in names if n not in data]
         if missing:
             raise ValueError(f'No data provided for "{missing[0]}". Need data for each key in: {names}')
-        found = [data[n] for n in names]
+        results = [data[n] for n in names]
     elif isinstance(data, (list, tuple)) and not (len(names) == 1 and len(data) and np.isscalar(data[0])):
-        found = list(data)
-        if len(names) == 1 and len(found) != 1 and not any(hasattr(a, "shape") for a in found):
-            found = [np.asarray(data)]
+        results = list(data)
+        if len(names) == 1 and len(results) != 1 and not any(hasattr(a, "shape") for a in results):
+            results = [np.asarray(data)]
     else:
-        found = [data]
-    if len(found) != len(names):
+        results = [data]
+    if len(results) != len(names):
         raise ValueError(
             f"Error when checking model {what}: the list of Numpy arrays that you are passing to your model is not the "
             f"size the model expected. Expected to see {len(names)} array(s), for inputs {names} but instead got the "
-            f"following list of {len(found)} arrays: {str(found)[:200]}..."
+            f"following list of {len(results)} arrays: {str(results)[:200]}..."
         )
-    arrays = [_array(a) for a in found]
+    arrays = [_array(a) for a in results]
     for name, array, shape in zip(names, arrays, shapes, strict=True):
         _check_shape(name, array, shape, what)
     return arrays
 
 
 def _array(value: Any) -> Any:
-    made = value if isinstance(value, np.ndarray) else np.asarray(getattr(value, "values", value))
-    return np.expand_dims(made, 1) if made.ndim == 1 else made
+    result = value if isinstance(value, np.ndarray) else np.asarray(getattr(value, "values", value))
+    return np.expand_dims(result, 1) if result.ndim == 1 else result
 
 
 def _check_shape(name: str, array: Any, shape: Any, what: str) -> None:

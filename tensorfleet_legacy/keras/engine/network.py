@@ -54,8 +54,8 @@ class Model(Trained, Saved, Layer):
     def layers(self) -> list[Layer]:
         """The layers, in the order they are applied."""
         held = [v for k, v in vars(self).items() if k not in _OWN for v in _layers_in(v)]
-        found = {id(layer): layer for layer in (*self._layers, *held)}
-        return list(found.values())
+        by_name = {id(layer): layer for layer in (*self._layers, *held)}
+        return list(by_name.values())
 
     def _of_parts(self, what: str) -> list:
         seen: dict[int, Any] = {}
@@ -69,8 +69,8 @@ class Model(Trained, Saved, Layer):
     def weights(self) -> list:
         """All variables, layer by layer."""
         own = [*self._trainable_weights, *self._non_trainable_weights]
-        found = [*(v for layer in self.layers for v in layer.weights), *own]
-        return list({id(v): v for v in found}.values())
+        results = [*(v for layer in self.layers for v in layer.weights), *own]
+        return list({id(v): v for v in results}.values())
 
     # -- inputs and outputs --------------------------------------------------------------------------
 
@@ -81,7 +81,7 @@ class Model(Trained, Saved, Layer):
 
     @property
     def outputs(self) -> list:
-        """What it gives for them."""
+        """The network's outputs."""
         return [] if self._result is None else nest.flatten(self._result)
 
     @property
@@ -91,7 +91,7 @@ class Model(Trained, Saved, Layer):
 
     @property
     def output(self) -> Any:
-        """What it gives for it."""
+        """The network's output."""
         return self._result if self._result is not None else super().output
 
     @property
@@ -135,9 +135,9 @@ class Model(Trained, Saved, Layer):
         if isinstance(x, (list, tuple)) and arrays and np.ndim(arrays[0]) == 0:
             arrays = [np.asarray(x)]
         names = list(x) if isinstance(x, dict) else [None] * len(arrays)
-        made = [_placeholder_for(np.asarray(a), name) for a, name in zip(arrays, names, strict=True)]
-        inputs: Any = dict(zip(x, made, strict=True)) if isinstance(x, dict) else made
-        self._set_inputs(inputs if isinstance(x, dict) or len(made) > 1 else made[0])
+        items = [_placeholder_for(np.asarray(a), name) for a, name in zip(arrays, names, strict=True)]
+        inputs: Any = dict(zip(x, items, strict=True)) if isinstance(x, dict) else items
+        self._set_inputs(inputs if isinstance(x, dict) or len(items) > 1 else items[0])
 
     def _set_inputs(self, inputs: Any) -> None:
         outputs = self(inputs, **_mode(self, state.learning_phase()))
@@ -154,8 +154,8 @@ class Model(Trained, Saved, Layer):
         self._building = True
         try:
             shapes = input_shape if isinstance(input_shape, list) else [input_shape]
-            made = [Input(batch_shape=tuple(_dims(s))) for s in shapes]
-            self(made if isinstance(input_shape, list) else made[0])
+            items = [Input(batch_shape=tuple(_dims(s))) for s in shapes]
+            self(items if isinstance(input_shape, list) else items[0])
         finally:
             self._building = False
 
@@ -191,8 +191,8 @@ class Model(Trained, Saved, Layer):
         return [t for t in mine if id(t) in wanted]
 
     def _metrics_of_layers(self) -> list[tuple[Any, str]]:
-        found = [*self._metrics, *self._of_parts("metrics")]
-        return [(m, m.name) for m in found]
+        results = [*self._metrics, *self._of_parts("metrics")]
+        return [(m, m.name) for m in results]
 
     def call(self, inputs: Any, training: Any = None, mask: Any = None) -> Any:  # type: ignore[override]
         """Applies the layers to other inputs."""
@@ -202,8 +202,8 @@ class Model(Trained, Saved, Layer):
 
     def compute_mask(self, inputs: Any, mask: Any) -> Any:  # type: ignore[override]
         """The masks of what the layers give."""
-        made = self.call(inputs, mask=mask) if self.outputs else None
-        return nest.map_structure(lambda t: getattr(t, "_keras_mask", None), made)
+        output = self.call(inputs, mask=mask) if self.outputs else None
+        return nest.map_structure(lambda t: getattr(t, "_keras_mask", None), output)
 
     def _end_call(self, inputs: Any, masks: Any, outputs: Any) -> None:
         """The layers have marked what they give."""
@@ -228,7 +228,7 @@ class Model(Trained, Saved, Layer):
 
     @stateful.setter
     def stateful(self, value: bool) -> None:
-        """What the layers are."""
+        """Has no effect: the layers decide."""
 
     def reset_states(self) -> None:
         """Resets the states of layers that keep them from batch to batch."""
@@ -303,8 +303,8 @@ class Sequential(Model):
 
     def predict_classes(self, x: Any, batch_size: int = 32, verbose: int = 0) -> Any:
         """The most probable class of each example."""
-        found = self.predict(x, batch_size=batch_size, verbose=verbose)
-        return found.argmax(-1) if found.shape[-1] > 1 else (found > 0.5).astype("int32")
+        predictions = self.predict(x, batch_size=batch_size, verbose=verbose)
+        return predictions.argmax(-1) if predictions.shape[-1] > 1 else (predictions > 0.5).astype("int32")
 
     def predict_proba(self, x: Any, batch_size: int = 32, verbose: int = 0) -> Any:
         """The probabilities: what `predict` gives."""
@@ -354,7 +354,7 @@ def _again(tensor: Any, known: dict[int, Any], training: Any) -> Any:
         raise ValueError(f"Graph disconnected: {tensor} is an input, and none of the model's.")
     call, _ = history
     fed = nest.map_structure(lambda t: _again(t, known, training), call.inputs)
-    made = call.layer(fed, *call.args, **{**call.kwargs, **_mode(call.layer, training)})
-    for old, new in zip(nest.flatten(call.outputs), nest.flatten(made), strict=True):
+    result = call.layer(fed, *call.args, **{**call.kwargs, **_mode(call.layer, training)})
+    for old, new in zip(nest.flatten(call.outputs), nest.flatten(result), strict=True):
         known[id(old)] = new
     return known[id(tensor)]

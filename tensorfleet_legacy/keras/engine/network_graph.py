@@ -12,7 +12,7 @@ from tensorfleet_legacy.keras.engine.node import Call
 
 def calls_behind(outputs: list) -> list[Call]:
     """The uses of layers that outputs come from, each after those it needs."""
-    found: list[Call] = []
+    result: list[Call] = []
     seen: set[int] = set()
 
     def visit(tensor: Any) -> None:
@@ -22,11 +22,11 @@ def calls_behind(outputs: list) -> list[Call]:
         seen.add(id(history[0]))
         for before in nest.flatten(history[0].inputs):
             visit(before)
-        found.append(history[0])
+        result.append(history[0])
 
     for output in outputs:
         visit(output)
-    return found
+    return result
 
 
 def check_connected(inputs: list, outputs: list) -> None:
@@ -129,18 +129,18 @@ def get_source_inputs(tensor: Any, layer: Any = None, node_index: int | None = N
         tensor = nest.flatten(layer.get_output_at(node_index))[0]
     if not hasattr(tensor, "_keras_history"):
         return [tensor]
-    found: dict[int, Any] = {}
+    by_name: dict[int, Any] = {}
 
     def visit(one: Any) -> None:
         history = getattr(one, "_keras_history", None)
         if history is None:
-            found.setdefault(id(one), one)
+            by_name.setdefault(id(one), one)
             return
         for before in nest.flatten(history[0].inputs):
             visit(before)
 
     visit(tensor)
-    return list(found.values())
+    return list(by_name.values())
 
 
 def convert_all_kernels_in_model(model: Any) -> None:

@@ -1,4 +1,4 @@
-"""What a Keras layer was applied to, and what that gave: once, or at several places of a model."""
+"""Calls of a Keras layer: the inputs and outputs of each, at one or several places of a model."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ class Call:
     @property
     def inbound_layers(self) -> Any:
         """The layers that give what it is applied to."""
-        found = [_giver(t) for t in nest.flatten(self.inputs)]
-        return found[0] if len(found) == 1 else found
+        items = [_giver(t) for t in nest.flatten(self.inputs)]
+        return items[0] if len(items) == 1 else items
 
     @property
     def input_tensors(self) -> Any:
-        """What the layer is applied to."""
+        """The layer's inputs."""
         return self.inputs
 
     @property
     def output_tensors(self) -> Any:
-        """What that gives."""
+        """The layer's outputs."""
         return self.outputs
 
 
@@ -74,10 +74,10 @@ class Connected:
     @property
     def outbound_nodes(self) -> list[Call]:
         """The uses of other layers that are applied to what this one gives."""
-        made = {id(t) for use in self._uses for t in nest.flatten(use.outputs)}
+        result = {id(t) for use in self._uses for t in nest.flatten(use.outputs)}
         graph = self.__dict__.get("_graph")
         every = [] if graph is None else graph.__dict__.get("_keras_calls", [])
-        return [c for c in every if any(id(t) in made for t in nest.flatten(c.inputs))]
+        return [c for c in every if any(id(t) in result for t in nest.flatten(c.inputs))]
 
     _outbound_nodes = outbound_nodes
 
@@ -94,12 +94,12 @@ class Connected:
 
     @property
     def input(self) -> Any:
-        """What it is applied to, if that is once."""
+        """The layer's input, if it is called once."""
         return self._only("input", f"Layer {self.name} is not connected, no input to return.").inputs
 
     @property
     def output(self) -> Any:
-        """What that gives."""
+        """The layer's outputs."""
         return self._only("output", f"Layer {self.name} has no inbound nodes.").outputs
 
     @property
@@ -144,11 +144,11 @@ class Connected:
         return uses[number]
 
     def get_input_at(self, node_index: int) -> Any:
-        """What it is applied to in one of its uses."""
+        """The layer's input in one of its calls."""
         return self._use(node_index, "input").inputs
 
     def get_output_at(self, node_index: int) -> Any:
-        """What one of its uses gives."""
+        """The layer's output in one of its calls."""
         return self._use(node_index, "output").outputs
 
     def get_input_shape_at(self, node_index: int) -> Any:

@@ -138,7 +138,7 @@ class Trained(Inspected):
         self._ensure_inputs(x)
         feeds = self._fed_inputs()
         inputs = feeding.standardized(x, [n for n, _ in feeds], [s for _, s in feeds], "input")
-        made: list = []
+        result: list = []
         weights: list = []
         if targets:
             endpoints = self._made().trained
@@ -147,14 +147,14 @@ class Trained(Inspected):
             if y is not None or len(fed) == len(endpoints) > 0:
                 if y is None:
                     raise ValueError(f"Target data is missing: the model has the losses of {names}.")
-                made = feeding.standardized(y, names, [None] * len(names), "target")
-                for endpoint, target in zip(endpoints, made, strict=True):
+                result = feeding.standardized(y, names, [None] * len(names), "target")
+                for endpoint, target in zip(endpoints, result, strict=True):
                     endpoint.check(target)
             else:
-                made = [None] * len(endpoints)
-            weights = self._weights_of(made, names, sample_weight, class_weight)
-        feeding.check_lengths(inputs, made, weights)
-        return Batch(inputs, made, weights, len(inputs[0]) if inputs else 0)
+                result = [None] * len(endpoints)
+            weights = self._weights_of(result, names, sample_weight, class_weight)
+        feeding.check_lengths(inputs, result, weights)
+        return Batch(inputs, result, weights, len(inputs[0]) if inputs else 0)
 
     def _weights_of(self, targets: list, names: list[str], given: Any, by_class: Any) -> list:
         """The weights of the examples for each output: those given times those of their classes."""
@@ -171,7 +171,7 @@ class Trained(Inspected):
             classes = [by_class.get(n) for n in names]
         elif isinstance(by_class, (list, tuple)):
             classes = list(by_class)
-        made = []
+        result = []
         for target, weight, of_class in zip(targets, weights, classes, strict=True):
             if weight is not None:
                 weight = np.asarray(weight, state.floatx())
@@ -181,37 +181,37 @@ class Trained(Inspected):
                         'weights, you should specify sample_weight_mode="temporal" in compile().'
                     )
             if of_class:
-                found = feeding.class_weights(target, of_class)
-                weight = found if weight is None else weight * found
-            made.append(weight)
-        return made
+                output = feeding.class_weights(target, of_class)
+                weight = output if weight is None else weight * output
+            result.append(weight)
+        return result
 
     def _size_of_batches(self, given: int | None, x: Any) -> int | None:
         """The batch size given, or the one that the inputs were made with."""
         sizes = (
             {t.shape.as_list()[0] for t in self._input_tensors() if t.shape.ndims} if self.outputs else set()
         )
-        made = sizes.pop() if len(sizes) == 1 else None
-        if made is None:
+        result = sizes.pop() if len(sizes) == 1 else None
+        if result is None:
             return given
-        if given is not None and given != made:
+        if given is not None and given != result:
             raise ValueError(
                 f"The `batch_size` argument value {given} is incompatible with the specified batch size of your Input "
-                f"Layer: {made}"
+                f"Layer: {result}"
             )
-        if self.stateful and isinstance(x, np.ndarray) and len(x) % made:
+        if self.stateful and isinstance(x, np.ndarray) and len(x) % result:
             raise ValueError(
                 "In a stateful network, you should only pass inputs with a number of samples that can be divided by "
                 f"the batch size. Found: {len(x)} samples"
             )
-        return made
+        return result
 
     def _batch_of(self, item: Any, class_weight: Any = None, targets: bool = True) -> Batch:
         x, y, weight = feeding.split(item)
         return self._arrays(x, y, weight, class_weight, targets)
 
     def _feeder(self, training: bool | None) -> Callable[[Batch], dict]:
-        """What gives the feeds of a batch; `training` None is a prediction."""
+        """A function that makes the feeds of a batch; `training` None is a prediction."""
         inputs = self._input_tensors()
         ends = [] if training is None else [(e.target, e.sample_weight) for e in self._made().trained]
         phase = self._graph_of_model().__dict__.get("_keras_learning_phase") if training else None
@@ -232,7 +232,7 @@ class Trained(Inspected):
         return feed
 
     def _fetches(self, mode: str) -> list:
-        """What a step of "train", "test" or "predict" runs."""
+        """The tensors that a step of "train", "test" or "predict" runs."""
         with self._graph_of_model().as_default():
             if mode == "train":
                 return self._made().train_fetches

@@ -41,9 +41,9 @@ def _listed(model: Any, given: Any, source: Any, verbose: int, epochs: int, **mo
         mode = "steps" if source.by_steps else "samples"
         stateful = model.metrics_names[1:] if model._options is not None else []
         own = [*own, ProgbarLogger(mode, stateful_metrics=stateful)]
-    made = CallbackList(own)
-    made.set_model(model)
-    made.set_params(
+    result = CallbackList(own)
+    result.set_model(model)
+    result.set_params(
         {
             "batch_size": source.batch_size,
             "epochs": epochs,
@@ -53,7 +53,7 @@ def _listed(model: Any, given: Any, source: Any, verbose: int, epochs: int, **mo
             **more,
         }
     )
-    return made
+    return result
 
 
 def fit(

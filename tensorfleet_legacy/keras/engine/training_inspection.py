@@ -1,4 +1,4 @@
-"""What scripts read of a compiled model to make functions of their own: its loss, its targets, what is fed."""
+"""Attributes of a compiled model that scripts read: its loss, its targets, its feeds."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Inspected:
 
     @property
     def metrics_tensors(self) -> list:
-        """What is shown beside the loss."""
+        """The names of the values shown beside the loss."""
         return self._made().metrics_tensors
 
     @property

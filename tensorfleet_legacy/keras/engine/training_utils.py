@@ -1,4 +1,4 @@
-"""What `compile` makes of a model: losses, metrics, and the tensors that a step of training or evaluation runs."""
+"""The result of `compile`: losses, metrics, and the tensors that a training or evaluation step runs."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ class Endpoint:
 
     def mask(self) -> Any:
         """1 for the steps of the output that count, 0 for others; None: all count."""
-        found = getattr(self.output, "_keras_mask", None)
-        return None if found is None else find("cast")(found, self.output.dtype)
+        result = getattr(self.output, "_keras_mask", None)
+        return None if result is None else find("cast")(result, self.output.dtype)
 
     def masked_weight(self) -> Any:
         """The weights of the examples, or of their steps where not all count."""
@@ -168,12 +168,12 @@ def _named_metric(metric: Any, endpoint: Endpoint, weighted: bool, several: bool
     if metric in _ACCURACY or metric in _ENTROPY:
         name = ("weighted_" if weighted else "") + ("acc" if metric in _ACCURACY else "ce")
         return prefix + name, MeanMetricWrapper(_by_loss(metric, endpoint), name=prefix + name)
-    found = metric_module.get(metric)
-    if isinstance(found, Metric):
-        return prefix + found.name, found
-    name = found.name if hasattr(found, "name") else getattr(found, "__name__", type(found).__name__)
+    result = metric_module.get(metric)
+    if isinstance(result, Metric):
+        return prefix + result.name, result
+    name = result.name if hasattr(result, "name") else getattr(result, "__name__", type(result).__name__)
     name = prefix + ("weighted_" if weighted else "") + name
-    return name, MeanMetricWrapper(found, name="".join(c if c.isalnum() else "_" for c in name).strip("_"))
+    return name, MeanMetricWrapper(result, name="".join(c if c.isalnum() else "_" for c in name).strip("_"))
 
 
 class Compiled:
@@ -208,8 +208,8 @@ class Compiled:
                 continue
             with name_scope("metrics"):
                 for metric in wanted:
-                    name, made = _named_metric(metric, endpoint, weighted, len(names) > 1)
-                    endpoint.metrics[name] = (made, weighted)
+                    name, result = _named_metric(metric, endpoint, weighted, len(names) > 1)
+                    endpoint.metrics[name] = (result, weighted)
 
     def _build(self) -> None:
         """The loss, and what is shown beside it, in the order of `metrics_names`."""
@@ -268,8 +268,8 @@ class Compiled:
             with self.model._in_scope(), name_scope("training"), name_scope(optimizer._name):
                 updates = optimizer.get_updates(self.total_loss, self.weights)
                 updates = [*updates, *self.model._updates_to_run()]
-            made = group(*[u if hasattr(u, "control_inputs") else u.op for u in updates], name="train")
-            self._train = [*self.test_fetches, made]
+            result = group(*[u if hasattr(u, "control_inputs") else u.op for u in updates], name="train")
+            self._train = [*self.test_fetches, result]
         return self._train
 
     def reset(self) -> None:

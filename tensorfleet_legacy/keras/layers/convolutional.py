@@ -94,12 +94,12 @@ class Conv2DTranspose(_Transposed, Layer, convolutional.Conv2DTranspose):
         )
         extra = [k - 1 if self.padding == "valid" else 0 for k in wide]
         target = find("stack")([sizes[0], sizes[1] + extra[0], sizes[2] + extra[1], self.filters])
-        made = find("nn.atrous_conv2d_transpose")(
+        result = find("nn.atrous_conv2d_transpose")(
             moved, self.kernel, target, self.dilation_rate[0], self.padding.upper()
         )
         if self.data_format == "channels_first":
-            made = find("transpose")(made, [0, 3, 1, 2])
-        return self._finish(made)
+            result = find("transpose")(result, [0, 3, 1, 2])
+        return self._finish(result)
 
 
 class Conv3DTranspose(_Transposed, Layer, convolutional.Conv3DTranspose):
@@ -263,10 +263,10 @@ class UpSampling2D(Layer):
         sizes = find("shape")(image)[1:3] * find("constant")(list(self.size))
         name = "nearest_neighbor" if self.interpolation == "nearest" else "bilinear"
         resize = find(f"image.resize_{name}")
-        made = resize(image, sizes, half_pixel_centers=True)
+        result = resize(image, sizes, half_pixel_centers=True)
         rows, columns = (None if d is None else d * n for d, n in zip(known, self.size, strict=True))
-        made.set_shape([inputs.shape[0].value, rows, columns, image.shape[3].value])
-        return find("transpose")(made, (0, 3, 1, 2)) if first else made
+        result.set_shape([inputs.shape[0].value, rows, columns, image.shape[3].value])
+        return find("transpose")(result, (0, 3, 1, 2)) if first else result
 
 
 class LayerNormalization(Layer):
@@ -314,9 +314,9 @@ class LayerNormalization(Layer):
         scale, offset = (
             None if v is None else find("reshape")(v, self._spread) for v in (self.gamma, self.beta)
         )
-        made = find("nn.batch_normalization")(inputs, mean, variance, offset, scale, self.epsilon)
-        made.set_shape(inputs.shape)
-        return made
+        result = find("nn.batch_normalization")(inputs, mean, variance, offset, scale, self.epsilon)
+        result.set_shape(inputs.shape)
+        return result
 
 
 MaxPool1D, MaxPool2D, MaxPool3D = MaxPooling1D, MaxPooling2D, MaxPooling3D

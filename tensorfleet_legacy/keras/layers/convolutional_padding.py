@@ -22,7 +22,7 @@ def _sides(given: Any, rank: int, what: str) -> tuple:
 
 
 class _Spatial(Layer):
-    """What is done along the axes between batch and channels."""
+    """The base of layers that act on the axes between batch and channels."""
 
     _rank: int
 
@@ -134,10 +134,10 @@ def _repeated(value: Tensor, axis: int, times: int) -> Tensor:
     stacked = find("stack")([value] * times, axis=axis + 1)
     sizes = find("shape")(value)
     shape = find("concat")([sizes[:axis], [sizes[axis] * times], sizes[axis + 1 :]], 0)
-    made = find("reshape")(stacked, shape)
+    result = find("reshape")(stacked, shape)
     known[axis] = None if known[axis] is None else known[axis] * times
-    made.set_shape(known)
-    return made
+    result.set_shape(known)
+    return result
 
 
 class UpSampling1D(_Spatial):

@@ -74,8 +74,8 @@ class ConvLSTM2DCell(StepCell):
         else:
             how |= {"padding": "same"}
         if masks is None:
-            made = computing_more.conv2d(x, kernel, **how)
-            return find("split")(made, 4, axis=1 if first else -1)
+            result = computing_more.conv2d(x, kernel, **how)
+            return find("split")(result, 4, axis=1 if first else -1)
         parts = find("split")(kernel, 4, axis=-1)
         return [computing_more.conv2d(x * m, part, **how) for m, part in zip(masks, parts, strict=True)]
 
@@ -90,8 +90,8 @@ class ConvLSTM2DCell(StepCell):
         i, f, new, o = (a + b for a, b in zip(sums, past, strict=True))
         gate = self.recurrent_activation
         cell = gate(f) * cell + gate(i) * self.activation(new)
-        made = gate(o) * self.activation(cell)
-        return made, (made, cell)
+        result = gate(o) * self.activation(cell)
+        return result, (result, cell)
 
 
 class ConvLSTM2D(Recurrent):
@@ -120,7 +120,7 @@ class ConvLSTM2D(Recurrent):
         nothing = find("reduce_sum")(first, axis=1)
         channels = TensorShape(inputs.shape)[2 if cell.data_format == "channels_first" else -1].value
         kernel = find("zeros")([*cell.kernel_size, channels, cell.filters], inputs.dtype)
-        made = computing_more.conv2d(
+        result = computing_more.conv2d(
             nothing,
             kernel,
             strides=cell.strides,
@@ -128,7 +128,7 @@ class ConvLSTM2D(Recurrent):
             data_format=cell.data_format,
             dilation_rate=cell.dilation_rate,
         )
-        return [made, made]
+        return [result, result]
 
     def build(self, input_shape: Any) -> None:
         """Makes the cell's variables, named by the layer."""
@@ -144,12 +144,12 @@ class ConvLSTM2D(Recurrent):
         cell, (batch, _, *image) = self.cell, self._images
         first = cell.data_format == "channels_first"
         sides = image[1:] if first else image[:2]
-        made = []
+        results = []
         for i, side in enumerate(sides):
             wide = (cell.kernel_size[i] - 1) * cell.dilation_rate[i]
             size = side if cell.padding == "same" else side - wide
-            made.append(-(-size // cell.strides[i]))
-        return [batch, cell.filters, *made] if first else [batch, *made, cell.filters]
+            results.append(-(-size // cell.strides[i]))
+        return [batch, cell.filters, *results] if first else [batch, *results, cell.filters]
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         """The shape of a state, for each step if all are given."""

@@ -20,19 +20,19 @@ from tensorfleet_legacy.keras.engine.base_layer import Layer
 
 def converted(arguments: dict[str, Any]) -> dict[str, Any]:
     """The arguments of a constructor, with names looked up."""
-    found = dict(arguments)
+    result = dict(arguments)
     for key, value in arguments.items():
         if key.endswith("_initializer"):
-            found[key] = getting.initializer(value)
+            result[key] = getting.initializer(value)
         elif key.endswith("_regularizer"):
-            found[key] = getting.regularizer(value)
+            result[key] = getting.regularizer(value)
         elif key.endswith("_constraint"):
-            found[key] = getting.constraint(value)
+            result[key] = getting.constraint(value)
         elif key == "activation" and value is not None:
-            found[key] = getting.activation(value)
+            result[key] = getting.activation(value)
         elif key == "data_format" and value is None:
-            found[key] = state.image_data_format()
-    return found
+            result[key] = state.image_data_format()
+    return result
 
 
 WEIGHTS: dict[str, Any] = {"kernel_initializer": "glorot_uniform", "bias_initializer": "zeros"}
@@ -124,9 +124,9 @@ class Reshape(Layer):
         self.target_shape = tuple(target_shape)
 
     def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
-        made = find("reshape")(inputs, (find("shape")(inputs)[0], *self.target_shape))
-        made.set_shape(self.compute_output_shape(inputs.shape))
-        return made
+        result = find("reshape")(inputs, (find("shape")(inputs)[0], *self.target_shape))
+        result.set_shape(self.compute_output_shape(inputs.shape))
+        return result
 
     def compute_output_shape(self, input_shape: Any) -> TensorShape:
         """The batch, then the target."""

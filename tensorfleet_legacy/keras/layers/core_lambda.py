@@ -33,9 +33,9 @@ def func_load(code: Any, defaults: Any = None, closure: Any = None, globs: dict 
         code, defaults, closure = code
         defaults = tuple(defaults) if isinstance(defaults, list) else defaults
     cells = None if closure is None else tuple(_cell(value) for value in closure)
-    made = marshal.loads(base64.b64decode(code))
+    result = marshal.loads(base64.b64decode(code))
     around = globals() if globs is None else globs
-    return types.FunctionType(made, around, name=made.co_name, argdefs=defaults, closure=cells)
+    return types.FunctionType(result, around, name=result.co_name, argdefs=defaults, closure=cells)
 
 
 def _cell(value: Any) -> Any:
@@ -61,12 +61,12 @@ class Lambda(Layer):
         self._takes = [key for key in ("mask", "training") if key in known and key not in self.arguments]
 
     def call(self, inputs: Any, mask: Any = None, training: Any = None) -> Any:  # type: ignore[override]
-        """What the function gives."""
+        """The function's result."""
         given = {"mask": mask, "training": training}
-        made = self.function(inputs, **self.arguments, **{key: given[key] for key in self._takes})
-        if self._shape is not None and isinstance(made, Tensor):
-            made.set_shape(made.shape.merge_with(self.compute_output_shape(_shapes(inputs))))
-        return made
+        result = self.function(inputs, **self.arguments, **{key: given[key] for key in self._takes})
+        if self._shape is not None and isinstance(result, Tensor):
+            result.set_shape(result.shape.merge_with(self.compute_output_shape(_shapes(inputs))))
+        return result
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         """The shape that was given, or that a function of the shapes of inputs says."""
@@ -144,6 +144,6 @@ def _read(value: Any, kind: str | None, around: dict[str, Any]) -> Any:
 
 
 def _around(module: str | None, known: dict[str, Any]) -> dict[str, Any]:
-    """What a function of a module sees."""
+    """The globals that a function of a module sees."""
     own = vars(sys.modules[module]) if module in sys.modules else {}
     return {**known, **own} if module else known

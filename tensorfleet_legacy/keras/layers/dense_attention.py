@@ -42,10 +42,10 @@ class _Attention(Layer):
         if self.causal:
             seen = find("matrix_band_part")(find("ones_like")(scores), -1, 0)
             scores = scores - 1e9 * (1.0 - seen)
-        made = find("matmul")(find("nn.softmax")(scores), value)
+        result = find("matmul")(find("nn.softmax")(scores), value)
         if of_query is not None:
-            made = made * cast(find("expand_dims")(of_query, -1), made.dtype)
-        return made
+            result = result * cast(find("expand_dims")(of_query, -1), result.dtype)
+        return result
 
 
 class Attention(_Attention):

@@ -31,25 +31,25 @@ class _Columns(Layer):
         self.built = True
 
     def _ask(self, column: Any, batch: Features) -> Any:
-        """What one column makes."""
+        """The tensor of one column."""
         return column.dense(batch, None, self.trainable)
 
     def _made(self, columns: list, batch: Features) -> list:
-        """What each column makes; its variables are the layer's."""
+        """The tensor of each column. Its variables belong to the layer."""
         scope = find("variable_scope")
         with scope(self.name, reuse=find("AUTO_REUSE"), use_resource=True):
             before = {id(v) for v in find("global_variables")()}
-            made = []
+            result = []
             for column in columns:
                 with scope(column.name):
-                    made.append(self._ask(column, batch))
+                    result.append(self._ask(column, batch))
             new = [v for v in find("global_variables")() if id(v) not in before]
         trained = {id(v) for v in find("trainable_variables")()}
         self._trainable_weights += [v for v in new if id(v) in trained]
         self._non_trainable_weights += [v for v in new if id(v) not in trained]
         for variable in new:
             state.track(variable)
-        return made
+        return result
 
 
 class DenseFeatures(_Columns):
@@ -67,12 +67,12 @@ class DenseFeatures(_Columns):
                 )
 
     def call(self, features: Any, cols_to_output_tensors: dict | None = None) -> Tensor:  # type: ignore[override]
-        """What the columns make of a dictionary of features, side by side."""
+        """The tensors of the columns for a dictionary of features, side by side."""
         if not isinstance(features, dict):
             raise ValueError(f"We expected a dictionary here. Instead we got: {features}")
         parts = []
-        made = self._made(self._feature_columns, Features(features))
-        for column, tensor in zip(self._feature_columns, made, strict=True):
+        result = self._made(self._feature_columns, Features(features))
+        for column, tensor in zip(self._feature_columns, result, strict=True):
             size = column.variable_shape.num_elements()
             parts.append(find("reshape")(tensor, find("stack")([find("shape")(tensor)[0], size])))
             if cols_to_output_tensors is not None:
@@ -101,16 +101,16 @@ class SequenceFeatures(_Columns):
                 )
 
     def _ask(self, column: Any, batch: Features) -> Any:
-        """What one column makes, and the lengths of its sequences."""
+        """The tensor of one column, and the lengths of its sequences."""
         return column.sequence(batch, None, self.trainable)
 
     def call(self, features: Any) -> tuple[Tensor, Tensor]:  # type: ignore[override]
-        """What the columns make of a dictionary of features, side by side in each step."""
+        """The tensors of the columns for a dictionary of features, side by side in each step."""
         if not isinstance(features, dict):
             raise ValueError(f"We expected a dictionary here. Instead we got: {features}")
         parts, lengths = [], []
-        made = self._made(self._feature_columns, Features(features))
-        for column, (tensor, length) in zip(self._feature_columns, made, strict=True):
+        result = self._made(self._feature_columns, Features(features))
+        for column, (tensor, length) in zip(self._feature_columns, result, strict=True):
             sizes = find("shape")(tensor)
             outer = find("concat")([sizes[:2], [np.int32(column.variable_shape.num_elements())]], 0)
             parts.append(find("reshape")(tensor, outer))

@@ -96,7 +96,7 @@ class DepthwiseConv2D(_Weighted):
         first = self.data_format == "channels_first"
         layout = "NCHW" if first else "NHWC"
         steps = (1, 1, *self.strides) if first else (1, *self.strides, 1)
-        made = find("nn.depthwise_conv2d")(
+        output = find("nn.depthwise_conv2d")(
             inputs,
             self.depthwise_kernel,
             steps,
@@ -105,8 +105,8 @@ class DepthwiseConv2D(_Weighted):
             data_format=layout,
         )
         if self.bias is not None:
-            made = find("nn.bias_add")(made, self.bias, data_format=layout)
-        return made if self.activation is None else self.activation(made)
+            output = find("nn.bias_add")(output, self.bias, data_format=layout)
+        return output if self.activation is None else self.activation(output)
 
 
 class _Local(_Weighted):
@@ -159,14 +159,14 @@ class _Local(_Weighted):
         self.built = True
 
     def call(self, inputs: Any) -> Tensor:  # type: ignore[override]
-        made = _local_conv(
+        result = _local_conv(
             inputs, self.kernel, self.kernel_size, self.strides, tuple(self._places), self.data_format
         )
         if self.bias is not None:
             bias = find("convert_to_tensor")(self.bias)
             first = self.data_format == "channels_first"
-            made = made + (find("transpose")(bias, [self._rank, *range(self._rank)]) if first else bias)
-        return made if self.activation is None else self.activation(made)
+            result = result + (find("transpose")(bias, [self._rank, *range(self._rank)]) if first else bias)
+        return result if self.activation is None else self.activation(result)
 
 
 class LocallyConnected1D(_Local):
@@ -205,17 +205,17 @@ def local_conv2d(
 def _local_conv(
     inputs: Any, kernel: Any, sizes: Any, strides: Any, places: tuple, data_format: str | None
 ) -> Tensor:
-    rank, found = len(places), data_format or state.image_data_format()
+    rank, result = len(places), data_format or state.image_data_format()
     inputs = find("convert_to_tensor")(inputs)
-    first = found == "channels_first"
+    first = result == "channels_first"
     moved = find("transpose")(inputs, [0, *range(2, rank + 2), 1]) if first else inputs
-    made = find("einsum")("bpw,pwf->bpf", windows(moved, sizes, strides, places), kernel)
-    made = find("reshape")(made, [-1, *places, find("convert_to_tensor")(kernel).shape.as_list()[-1]])
-    return find("transpose")(made, [0, rank + 1, *range(1, rank + 1)]) if first else made
+    output = find("einsum")("bpw,pwf->bpf", windows(moved, sizes, strides, places), kernel)
+    output = find("reshape")(output, [-1, *places, find("convert_to_tensor")(kernel).shape.as_list()[-1]])
+    return find("transpose")(output, [0, rank + 1, *range(1, rank + 1)]) if first else output
 
 
 def windows(inputs: Tensor, sizes: Any, strides: Any, places: Any) -> Tensor:
-    """What each place sees: [batch, places, elements of a window]."""
+    """The window of each position: [batch, positions, elements of a window]."""
     one = len(places) == 1
     tall = find("expand_dims")(inputs, 1) if one else inputs
     window, steps = ((1, *sizes), (1, *strides)) if one else (sizes, strides)

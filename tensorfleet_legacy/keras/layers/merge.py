@@ -40,7 +40,7 @@ class _Merge(Layer):
                     raise ValueError(f"Operands could not be broadcast together with shapes {first} {second}")
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
-        """What counts in all inputs counts in the result."""
+        """The mask of the result: steps that no input masks."""
         known = [m for m in mask or [] if m is not None]
         return functools.reduce(find("logical_and"), known) if known else None
 
@@ -50,12 +50,12 @@ def _same_rank(tensors: list) -> list:
     ranks = [t.shape.ndims for t in tensors]
     if None in ranks or len(set(ranks)) == 1:
         return tensors
-    made = []
+    result = []
     for tensor in tensors:
         for _ in range(max(ranks) - tensor.shape.ndims):
             tensor = find("expand_dims")(tensor, 1)
-        made.append(tensor)
-    return made
+        result.append(tensor)
+    return result
 
 
 class Add(_Merge):
@@ -121,13 +121,13 @@ class Concatenate(_Merge):
         masks = list(mask or [])
         if all(m is None for m in masks):
             return None
-        made = []
+        results = []
         for x, m in zip(inputs, masks, strict=True):
             if m is None:
-                made.append(find("ones_like")(x, dtype="bool"))
+                results.append(find("ones_like")(x, dtype="bool"))
             else:
-                made.append(find("broadcast_to")(find("expand_dims")(m, -1), find("shape")(x)))
-        return find("reduce_all")(find("concat")(made, self.axis), -1)
+                results.append(find("broadcast_to")(find("expand_dims")(m, -1), find("shape")(x)))
+        return find("reduce_all")(find("concat")(results, self.axis), -1)
 
 
 class Dot(_Merge):

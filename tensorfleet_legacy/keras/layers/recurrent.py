@@ -101,7 +101,7 @@ class RNN(TakesStates):
 
     @property
     def states(self) -> list:
-        """What a stateful layer keeps from batch to batch; None for each state before the first."""
+        """The states that a stateful layer keeps from batch to batch; None for each state before the first."""
         return [None] * len(sizes_of(self.cell)) if self._states is None else self._states
 
     def build(self, input_shape: Any) -> None:
@@ -181,7 +181,7 @@ class RNN(TakesStates):
         return step
 
     def _forget_masks(self) -> None:
-        """What is dropped is chosen anew for each use, and for all its steps alike."""
+        """Chooses a new dropout mask for each call; all its steps share it."""
         for cell in getattr(self.cell, "cells", [self.cell]):
             if hasattr(cell, "reset_dropout_mask"):
                 cell.reset_dropout_mask()
@@ -232,9 +232,9 @@ class RNN(TakesStates):
         """A layer from what `get_config` gave."""
         constants = config.pop("num_constants", 0)
         with CustomObjectScope(custom_objects or {}):
-            made = cls(**config)
-        made._num_constants = constants
-        return made
+            result = cls(**config)
+        result._num_constants = constants
+        return result
 
 
 def _listed(value: Any) -> Any:

@@ -53,9 +53,9 @@ def zero_states(cell: Any, inputs: Any, batch_size: Any, dtype: Any) -> Any:
 
     def zeros(size: Any) -> Tensor:
         dims = [size] if isinstance(size, int) else TensorShape(size).as_list()
-        made = find("zeros")(find("stack")([batch_size, *dims]), dtype)
-        made.set_shape([None, *dims])
-        return made
+        result = find("zeros")(find("stack")([batch_size, *dims]), dtype)
+        result.set_shape([None, *dims])
+        return result
 
     sizes = cell.state_size
     if isinstance(sizes, (int, TensorShape)):
@@ -158,7 +158,7 @@ class StepCell(AbstractRNNCell):
         raise AssertionError
 
     def get_dropout_mask_for_cell(self, inputs: Any, training: Any, count: int = 1) -> Any:
-        """What multiplies the input of each gate, chosen once until it is reset; None: nothing is dropped."""
+        """The dropout mask of each gate's input, chosen once until it is reset; None: nothing is dropped."""
         if self._input_masks is None:
             self._input_masks = masks(inputs, self.dropout, count, training)
         return self._input_masks
@@ -181,9 +181,9 @@ class StepCell(AbstractRNNCell):
         return self.bias
 
     def _projected(self, inputs: Tensor) -> Tensor:
-        made = _product(inputs, self.kernel, self._input_masks)
+        result = _product(inputs, self.kernel, self._input_masks)
         bias = self._input_bias()
-        return made if bias is None else find("nn.bias_add")(made, bias)
+        return result if bias is None else find("nn.bias_add")(result, bias)
 
     def _recalled(self, state: Tensor) -> Tensor:
         return _product(state, self.recurrent_kernel, self._state_masks)
@@ -222,8 +222,8 @@ class SimpleRNNCell(StepCell):
         self._take(given)
 
     def _step(self, inputs: Tensor, state: Any) -> tuple[Tensor, Any]:
-        made = self.activation(self._projected(inputs) + self._recalled(state))
-        return made, made
+        result = self.activation(self._projected(inputs) + self._recalled(state))
+        return result, result
 
 
 class GRUCell(StepCell):
@@ -259,8 +259,8 @@ class GRUCell(StepCell):
             z, r = gate(update + past[:, :n]), gate(reset + past[:, n:])
             kept = _product(r * state, kernel[:, 2 * n :], dropped and dropped[2:])
             candidate = self.activation(new + kept)
-        made = z * state + (1 - z) * candidate
-        return made, made
+        result = z * state + (1 - z) * candidate
+        return result, result
 
 
 class LSTMCell(StepCell):
@@ -280,8 +280,8 @@ class LSTMCell(StepCell):
         i, f, new, o = find("split")(self._projected(inputs) + self._recalled(hidden), 4, axis=1)
         gate = self.recurrent_activation
         cell = gate(f) * cell + gate(i) * self.activation(new)
-        made = gate(o) * self.activation(cell)
-        return made, (made, cell)
+        result = gate(o) * self.activation(cell)
+        return result, (result, cell)
 
 
 def forgetting_little(plain: Any, units: int, width: int) -> Callable:
@@ -316,8 +316,8 @@ class PeepholeLSTMCell(LSTMCell):
         i = gate(i + self.input_gate_peephole_weights * cell)
         f = gate(f + self.forget_gate_peephole_weights * cell)
         cell = f * cell + i * self.activation(new)
-        made = gate(o + self.output_gate_peephole_weights * cell) * self.activation(cell)
-        return made, (made, cell)
+        result = gate(o + self.output_gate_peephole_weights * cell) * self.activation(cell)
+        return result, (result, cell)
 
 
 class StackedRNNCells(Layer):
@@ -342,14 +342,14 @@ class StackedRNNCells(Layer):
 
     def get_initial_state(self, inputs: Any = None, batch_size: Any = None, dtype: Any = None) -> Any:
         """The first states of all cells."""
-        made = []
+        result = []
         for cell in self.cells:
             own = getattr(cell, "get_initial_state", None)
             if own is None:
-                made += nest.flatten(zero_states(cell, inputs, batch_size, dtype))
+                result += nest.flatten(zero_states(cell, inputs, batch_size, dtype))
             else:
-                made += nest.flatten(own(inputs=inputs, batch_size=batch_size, dtype=dtype))
-        return made
+                result += nest.flatten(own(inputs=inputs, batch_size=batch_size, dtype=dtype))
+        return result
 
     def build(self, input_shape: Any) -> None:
         dims = TensorShape(input_shape).as_list()
@@ -387,8 +387,8 @@ class StackedRNNCells(Layer):
 
 def sizes_of(cell: Any) -> list:
     """The sizes of a cell's states."""
-    found = cell.state_size
-    return [found] if isinstance(found, (int, TensorShape)) else list(found)
+    result = cell.state_size
+    return [result] if isinstance(result, (int, TensorShape)) else list(result)
 
 
 def as_cell(cell: Any) -> Any:

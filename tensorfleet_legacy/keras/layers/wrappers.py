@@ -92,7 +92,7 @@ class Bidirectional(TakesStates, Wrapper):
 
     @property
     def constraints(self) -> dict:
-        """What the weights of both ways may be."""
+        """The constraints of both directions' weights."""
         layers = (self.forward_layer, self.backward_layer)
         return {k: v for layer in layers for k, v in getattr(layer, "constraints", {}).items()}
 
@@ -112,9 +112,9 @@ class Bidirectional(TakesStates, Wrapper):
         """Sequences have the mask of the input; last outputs and states have none."""
         given = mask[0] if isinstance(mask, list) else mask
         own = given if self.return_sequences else None
-        made = [own, own] if not self.merge_mode else [own]
+        result = [own, own] if not self.merge_mode else [own]
         states = [None] * 2 * len(self.forward_layer.states) if self.return_state else []
-        return [*made, *states] if len(made) + len(states) > 1 else own
+        return [*result, *states] if len(result) + len(states) > 1 else own
 
     def call(  # type: ignore[override]
         self,
@@ -148,10 +148,10 @@ class Bidirectional(TakesStates, Wrapper):
         if self.return_sequences:
             axis = 0 if getattr(self.forward_layer, "time_major", False) else 1
             second = find("reverse")(second, [axis])
-        made = self._joined(first, second)
+        result = self._joined(first, second)
         if not states:
-            return made
-        return [*(made if isinstance(made, list) else [made]), *states]
+            return result
+        return [*(result if isinstance(result, list) else [result]), *states]
 
     def _joined(self, first: Tensor, second: Tensor) -> Any:
         ways: dict[str | None, Callable] = {
@@ -201,8 +201,8 @@ class TimeDistributed(Wrapper):
         flat = find("reshape")(inputs, find("concat")([[-1], sizes[2:]], 0))
         flat.set_shape([None, *inputs.shape.as_list()[2:]])
         takes = "training" in inspect.signature(self.layer.call).parameters
-        made = self.layer(flat, **({"training": training} if takes else {}))
-        rest = made.shape.as_list()[1:]
-        result = find("reshape")(made, find("concat")([sizes[:2], find("shape")(made)[1:]], 0))
+        output = self.layer(flat, **({"training": training} if takes else {}))
+        rest = output.shape.as_list()[1:]
+        result = find("reshape")(output, find("concat")([sizes[:2], find("shape")(output)[1:]], 0))
         result.set_shape([*inputs.shape.as_list()[:2], *rest])
         return result

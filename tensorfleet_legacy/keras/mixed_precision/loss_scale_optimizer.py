@@ -18,7 +18,7 @@ _FLOAT32 = "_with_float32_vars"
 
 
 class Policy:
-    """Which type a layer computes in, and which its variables have: "float16", "infer_with_float32_vars", ..."""
+    """The dtypes of a layer's computations and of its variables: "float16", "infer_with_float32_vars", ..."""
 
     def __init__(self, name: str, loss_scale: Any = _DEFAULT) -> None:
         if isinstance(name, dtypes.DType):
@@ -60,10 +60,10 @@ def _types(name: str) -> tuple[str | None, str | None]:
         return name.removeprefix("mixed_"), "float32"
     base = name.removesuffix(_FLOAT32)
     if base == "infer":
-        found = None
+        result = None
     else:
         try:
-            found = dtypes.as_dtype(base).name
+            result = dtypes.as_dtype(base).name
         except TypeError:
             rest = f" The value {name} ends with {_FLOAT32}, but {base} cannot be converted to a DType"
             raise ValueError(
@@ -71,7 +71,7 @@ def _types(name: str) -> tuple[str | None, str | None]:
                 f'"<dtype>" and "<dtype>{_FLOAT32}", where <dtype> is the name of a dtype.'
                 + (rest if base != name else "")
             ) from None
-    return found, "float32" if base != name else found
+    return result, "float32" if base != name else result
 
 
 _policy: list[Policy] = []
@@ -176,10 +176,10 @@ class LossScaleOptimizer(Optimizer):
         return self._optimizer.get_slot_names()
 
     def get_config(self) -> dict[str, Any]:
-        """What it is made of cannot be told, as in TensorFlow."""
+        """Not implemented, as in TensorFlow."""
         raise NotImplementedError("get_config() is not yet implemented for LossScaleOptimizers")
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> LossScaleOptimizer:
-        """It cannot be made of what `get_config` tells, as in TensorFlow."""
+        """Not implemented, as in TensorFlow."""
         raise NotImplementedError("from_config() is not yet implemented for LossScaleOptimizers")

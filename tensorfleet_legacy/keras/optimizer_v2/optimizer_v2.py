@@ -94,11 +94,11 @@ class Optimizer:
             self._hyper[name] = self._variable(name, np.float32(value))
 
     def _variable(self, name: str, value: Any, dtype: Any = dtypes.float32) -> Any:
-        made = find("Variable")(
+        result = find("Variable")(
             lambda: find("constant")(value, dtype), trainable=False, name=name, dtype=dtype, use_resource=True
         )
-        state.track(made)
-        return made
+        state.track(result)
+        return result
 
     def add_weight(
         self,
@@ -115,7 +115,7 @@ class Optimizer:
 
         kind = dtypes.as_dtype(dtype or dtypes.float32)
         first = initializer_of(initializer)
-        made = find("Variable")(
+        result = find("Variable")(
             lambda: first(list(shape), dtype=kind),
             name=name,
             dtype=kind,
@@ -124,8 +124,8 @@ class Optimizer:
             synchronization=synchronization,
             aggregation=aggregation,
         )
-        state.track(made)
-        return made
+        state.track(result)
+        return result
 
     @property
     def iterations(self) -> Any:
@@ -166,16 +166,16 @@ class Optimizer:
             first = initializer_of(initializer) if isinstance(initializer, str) else initializer
             kind, dims = var.dtype.base_dtype, var.shape.as_list()
             with colocate_with(var.op):
-                made = find("Variable")(
+                variable = find("Variable")(
                     (lambda: first(dims, dtype=kind)) if callable(first) else first,
                     trainable=False,
                     name=f"{var.op.name}/{slot_name}",
                     dtype=kind,
                     use_resource=True,
                 )
-            state.track(made)
-            named[slot_name] = made
-            self._own.append(made)
+            state.track(variable)
+            named[slot_name] = variable
+            self._own.append(variable)
         return named[slot_name]
 
     def get_slot(self, var: Any, slot_name: str) -> Any:
@@ -352,7 +352,7 @@ class Optimizer:
         return cls(**config)
 
     def _checkpoint_dependencies(self) -> Any:
-        """What checkpoints of objects hold of it beside the slots."""
+        """The optimizer's entries in object checkpoints besides the slots."""
         if self._iterations is not None:
             yield "iter", self._iterations
         for name in sorted(self._hyper):
@@ -397,19 +397,19 @@ class TFOptimizer(Optimizer):
         if distribution.has_strategy() and distribution.in_cross_replica_context():
             from tensorfleet.api.distribute.optimizing import apply_above
 
-            made: Any = apply_above(self.optimizer, pairs, self.iterations, name)
+            result: Any = apply_above(self.optimizer, pairs, self.iterations, name)
         else:
-            made = self.optimizer.apply_gradients(pairs, global_step=self.iterations, name=name)
+            result = self.optimizer.apply_gradients(pairs, global_step=self.iterations, name=name)
         for variable in self.optimizer.variables():
             state.track(variable)
-        return made
+        return result
 
     def get_updates(self, loss: Any, params: Any) -> list:
         pairs = self.optimizer.compute_gradients(loss, nest.flatten(params))
         return [self.apply_gradients(pairs)]
 
     def _checkpoint_dependencies(self) -> Any:
-        """What checkpoints of objects hold of it."""
+        """The optimizer's entries in object checkpoints."""
         yield "optimizer", self.optimizer
         if self._iterations is not None:
             yield "iterations", self._iterations

@@ -24,7 +24,7 @@ class Ruled(Optimizer):
     _slot_names: tuple[str, ...] = ()
 
     def _make(self, given: dict[str, Any]) -> None:
-        """What constructors do with their arguments."""
+        """Handles the arguments of constructors."""
         name, rate = given.pop("name"), given.pop("learning_rate")
         hypers = {key: given.pop(key) for key in self._hypers}
         fixed = {key: given.pop(key) for key in _FIXED if key in given}

@@ -158,25 +158,25 @@ class ImageDataGenerator:
         return x
 
     def get_random_transform(self, img_shape: Any, seed: int | None = None) -> dict[str, Any]:
-        """What to do to an image of this shape, drawn at random."""
+        """Random transformation parameters for an image of this shape."""
         if seed is not None:
             np.random.seed(seed)
         rows, columns = img_shape[self._axes[0]], img_shape[self._axes[1]]
         turn = self.rotation_range
-        made: dict[str, Any] = {"theta": np.random.uniform(-turn, turn) if turn else 0}
-        made["tx"] = _shift(self.height_shift_range, rows)
-        made["ty"] = _shift(self.width_shift_range, columns)
+        result: dict[str, Any] = {"theta": np.random.uniform(-turn, turn) if turn else 0}
+        result["tx"] = _shift(self.height_shift_range, rows)
+        result["ty"] = _shift(self.width_shift_range, columns)
         slant = self.shear_range
-        made["shear"] = np.random.uniform(-slant, slant) if slant else 0
+        result["shear"] = np.random.uniform(-slant, slant) if slant else 0
         low, high = self.zoom_range
-        made["zx"], made["zy"] = (1, 1) if low == high == 1 else np.random.uniform(low, high, 2)
-        made["flip_horizontal"] = bool((np.random.random() < 0.5) * self.horizontal_flip)
-        made["flip_vertical"] = bool((np.random.random() < 0.5) * self.vertical_flip)
+        result["zx"], result["zy"] = (1, 1) if low == high == 1 else np.random.uniform(low, high, 2)
+        result["flip_horizontal"] = bool((np.random.random() < 0.5) * self.horizontal_flip)
+        result["flip_vertical"] = bool((np.random.random() < 0.5) * self.vertical_flip)
         change = self.channel_shift_range
-        made["channel_shift_intensity"] = np.random.uniform(-change, change) if change else None
+        result["channel_shift_intensity"] = np.random.uniform(-change, change) if change else None
         light = self.brightness_range
-        made["brightness"] = None if light is None else np.random.uniform(light[0], light[1])
-        return made
+        result["brightness"] = None if light is None else np.random.uniform(light[0], light[1])
+        return result
 
     def apply_transform(self, x: np.ndarray, transform_parameters: dict[str, Any]) -> np.ndarray:
         """An image changed in that way."""

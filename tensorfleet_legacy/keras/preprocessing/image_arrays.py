@@ -22,10 +22,10 @@ def _pil(what: str) -> Any:
 
 
 def _first(data_format: str | None) -> bool:
-    found = data_format or state.image_data_format()
-    if found not in ("channels_first", "channels_last"):
-        raise ValueError(f"Invalid data_format: {found}")
-    return found == "channels_first"
+    layout = data_format or state.image_data_format()
+    if layout not in ("channels_first", "channels_last"):
+        raise ValueError(f"Invalid data_format: {layout}")
+    return layout == "channels_first"
 
 
 # -- files and objects -------------------------------------------------------------------------------------
@@ -33,13 +33,13 @@ def _first(data_format: str | None) -> bool:
 
 def img_to_array(img: Any, data_format: str | None = None, dtype: Any = None) -> np.ndarray:
     """An image of PIL as an array."""
-    made = np.asarray(img, dtype=dtype or state.floatx())
+    array = np.asarray(img, dtype=dtype or state.floatx())
     first = _first(data_format)
-    if made.ndim == 2:
-        return made[None] if first else made[..., None]
-    if made.ndim != 3:
-        raise ValueError(f"Unsupported image shape: {made.shape}")
-    return made.transpose(2, 0, 1) if first else made
+    if array.ndim == 2:
+        return array[None] if first else array[..., None]
+    if array.ndim != 3:
+        raise ValueError(f"Unsupported image shape: {array.shape}")
+    return array.transpose(2, 0, 1) if first else array
 
 
 def array_to_img(x: Any, data_format: str | None = None, scale: bool = True, dtype: Any = None) -> Any:
@@ -83,18 +83,18 @@ def load_img(
     if color_mode not in modes:
         raise ValueError('color_mode must be "grayscale", "rgb", or "rgba"')
     with open(path, "rb") as file:
-        made = image.open(file)
-        made.load()
-    if made.mode not in modes[color_mode]:
-        made = made.convert(modes[color_mode][0])
-    if target_size is not None and made.size != (target_size[1], target_size[0]):
+        result = image.open(file)
+        result.load()
+    if result.mode not in modes[color_mode]:
+        result = result.convert(modes[color_mode][0])
+    if target_size is not None and result.size != (target_size[1], target_size[0]):
         if interpolation not in _INTERPOLATIONS:
             raise ValueError(
                 f"Invalid interpolation method {interpolation} specified. Supported methods are "
                 f"{', '.join(_INTERPOLATIONS)}"
             )
-        made = made.resize((target_size[1], target_size[0]), getattr(image, interpolation.upper()))
-    return made
+        result = result.resize((target_size[1], target_size[0]), getattr(image, interpolation.upper()))
+    return result
 
 
 def save_img(
@@ -106,10 +106,10 @@ def save_img(
     **kwargs: Any,
 ) -> None:
     """Writes an array as an image file."""
-    made = array_to_img(x, data_format=data_format, scale=scale)
-    if made.mode == "RGBA" and file_format in ("jpg", "jpeg"):
-        made = made.convert("RGB")  # JPEG has no transparency
-    made.save(path, format=file_format, **kwargs)
+    result = array_to_img(x, data_format=data_format, scale=scale)
+    if result.mode == "RGBA" and file_format in ("jpg", "jpeg"):
+        result = result.convert("RGB")  # JPEG has no transparency
+    result.save(path, format=file_format, **kwargs)
 
 
 # -- arrays in other places --------------------------------------------------------------------------------
@@ -118,10 +118,10 @@ def save_img(
 def _matrix(theta: float, tx: float, ty: float, shear: float, zx: float, zy: float) -> np.ndarray:
     """Where each place of the new image comes from: turned, moved, sheared, zoomed."""
     angle, slant = np.deg2rad(theta), np.deg2rad(shear)
-    made = np.array([[np.cos(angle), -np.sin(angle), 0], [np.sin(angle), np.cos(angle), 0], [0, 0, 1]])
-    made = made @ np.array([[1, 0, tx], [0, 1, ty], [0, 0, 1]])
-    made = made @ np.array([[1, -np.sin(slant), 0], [0, np.cos(slant), 0], [0, 0, 1]])
-    return made @ np.diag([zx, zy, 1.0])
+    result = np.array([[np.cos(angle), -np.sin(angle), 0], [np.sin(angle), np.cos(angle), 0], [0, 0, 1]])
+    result = result @ np.array([[1, 0, tx], [0, 1, ty], [0, 0, 1]])
+    result = result @ np.array([[1, -np.sin(slant), 0], [0, np.cos(slant), 0], [0, 0, 1]])
+    return result @ np.diag([zx, zy, 1.0])
 
 
 def apply_affine_transform(
@@ -148,8 +148,8 @@ def apply_affine_transform(
     middle = np.array([x.shape[row_axis], x.shape[col_axis]]) / 2 + 0.5
     start = middle - matrix[:2, :2] @ middle + matrix[:2, 2]
     options: dict[str, Any] = {"order": order, "mode": fill_mode, "cval": cval}
-    made = [ndimage.affine_transform(one, matrix[:2, :2], start, **options) for one in channels]
-    return np.moveaxis(np.stack(made), 0, channel_axis)
+    items = [ndimage.affine_transform(one, matrix[:2, :2], start, **options) for one in channels]
+    return np.moveaxis(np.stack(items), 0, channel_axis)
 
 
 def _placed(x: Any, channel: int, mode: str, cval: float, order: int, **given: Any) -> np.ndarray:

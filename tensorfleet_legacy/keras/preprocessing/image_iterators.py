@@ -159,12 +159,12 @@ class NumpyArrayIterator(_Written):
         super().__init__(len(self.x), batch_size, shuffle, seed)
 
     def _get_batches_of_transformed_samples(self, index_array: Any) -> Any:
-        made = self.image_data_generator
+        result = self.image_data_generator
         images = []
         for row in index_array:
             x = self.x[row]
-            x = made.apply_transform(x.astype(self.dtype), made.get_random_transform(x.shape))
-            images.append(made.standardize(x))
+            x = result.apply_transform(x.astype(self.dtype), result.get_random_transform(x.shape))
+            images.append(result.standardize(x))
         batch = np.stack(images).astype(self.dtype)
         self._write(batch, index_array)
         inputs = [batch, *(other[index_array] for other in self.x_misc)] if self.x_misc else batch
@@ -220,7 +220,7 @@ class _FileIterator(_Written):
         self.set_processing_attrs(*(given[name] for name in _PROCESSING.split()))
 
     def _kept(self, names: list) -> list:
-        """Those of a class's files that are of the subset."""
+        """The files of a class in the subset."""
         split = self.image_data_generator._validation_split
         if self.subset is None or not split:
             return names
@@ -228,10 +228,10 @@ class _FileIterator(_Written):
         return names[:at] if self.subset == "validation" else names[at:]
 
     def _image(self, path: str) -> np.ndarray:
-        made = load_img(
+        result = load_img(
             path, color_mode=self.color_mode, target_size=self.target_size, interpolation=self.interpolation
         )
-        x = img_to_array(made, data_format=self.data_format)
+        x = img_to_array(result, data_format=self.data_format)
         if self.image_data_generator:
             change = self.image_data_generator.get_random_transform(x.shape)
             x = self.image_data_generator.apply_transform(x, change)
@@ -259,9 +259,9 @@ class _FileIterator(_Written):
         labels = np.asarray(self.labels)[rows]
         if self.class_mode in ("binary", "sparse"):
             return labels.astype(self.dtype)
-        made = np.zeros((len(rows), len(self.class_indices)), dtype=self.dtype)
-        made[np.arange(len(rows)), labels] = 1.0
-        return made
+        result = np.zeros((len(rows), len(self.class_indices)), dtype=self.dtype)
+        result[np.arange(len(rows)), labels] = 1.0
+        return result
 
 
 class DirectoryIterator(_FileIterator):
@@ -299,9 +299,9 @@ class DirectoryIterator(_FileIterator):
         self.filenames: list[str] = []
         numbers: list[int] = []
         for name, number in self.class_indices.items():
-            found = self._kept(_images_in(os.path.join(directory, name), follow_links))
-            self.filenames += [os.path.join(name, path) for path in found]
-            numbers += [number] * len(found)
+            result = self._kept(_images_in(os.path.join(directory, name), follow_links))
+            self.filenames += [os.path.join(name, path) for path in result]
+            numbers += [number] * len(result)
         self.samples, self.classes = len(self.filenames), np.array(numbers, dtype="int32")
         print(f"Found {self.samples} images belonging to {self.num_classes} classes.")
         self._paths = [os.path.join(directory, name) for name in self.filenames]
@@ -325,12 +325,12 @@ class DirectoryIterator(_FileIterator):
 
 def _images_in(folder: str, follow_links: bool) -> list[str]:
     """The image files of a folder and of those in it, as paths from there."""
-    found = []
+    result = []
     for root, _, names in sorted(os.walk(folder, followlinks=follow_links), key=lambda part: part[0]):
         for name in sorted(names):
             if name.lower().endswith(_ENDINGS):
-                found.append(os.path.relpath(os.path.join(root, name), folder))
-    return found
+                result.append(os.path.relpath(os.path.join(root, name), folder))
+    return result
 
 
 class DataFrameIterator(_FileIterator):
@@ -395,6 +395,6 @@ class DataFrameIterator(_FileIterator):
 
     def _targets(self, batch: np.ndarray, rows: Any) -> Any:
         if self.class_mode in ("raw", "multi_output"):
-            made = [values[rows] for values in self._raw]
-            return made[0] if self.class_mode == "raw" else made
+            items = [values[rows] for values in self._raw]
+            return items[0] if self.class_mode == "raw" else items
         return super()._targets(batch, rows)

@@ -30,7 +30,7 @@ def pad_sequences(
             raise ValueError(f'{name} type "{where}" not understood')
     length = max((len(row) for row in sequences), default=0) if maxlen is None else maxlen
     shape = next((np.asarray(row).shape[1:] for row in sequences if len(row)), ())
-    made: np.ndarray = np.full((len(sequences), length, *shape), value, dtype=dtype)
+    result: np.ndarray = np.full((len(sequences), length, *shape), value, dtype=dtype)
     for i, row in enumerate(sequences):
         if not len(row):
             continue
@@ -42,10 +42,10 @@ def pad_sequences(
                 f"Shape of sample {part.shape[1:]} of sequence at position {i} is different from expected shape {shape}"
             )
         if padding == "post":
-            made[i, : len(part)] = part
+            result[i, : len(part)] = part
         else:
-            made[i, -len(part) :] = part
-    return made
+            result[i, -len(part) :] = part
+    return result
 
 
 def make_sampling_table(size: int, sampling_factor: float = 1e-5) -> np.ndarray:

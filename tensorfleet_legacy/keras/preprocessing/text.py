@@ -142,11 +142,11 @@ class Tokenizer:
         if mode not in ("binary", "count", "freq", "tfidf"):
             raise ValueError("Unknown vectorization mode:", mode)
         width = self.num_words or len(self.word_index) + 1
-        made = np.zeros((len(sequences), width))
+        result = np.zeros((len(sequences), width))
         for i, row in enumerate(sequences):
             for number, count in Counter(n for n in row if n < width).items():
-                made[i, number] = self._entry(mode, number, count, len(row))
-        return made
+                result[i, number] = self._entry(mode, number, count, len(row))
+        return result
 
     def _entry(self, mode: str, number: int, count: int, length: int) -> float:
         if mode == "binary":
@@ -162,8 +162,8 @@ class Tokenizer:
         """The arguments and all counts."""
         plain = ("num_words", "filters", "lower", "split", "char_level", "oov_token", "document_count")
         counted = ("word_counts", "word_docs", "index_docs", "index_word", "word_index")
-        found = {k: getattr(self, k) for k in plain}
-        return {**found, **{k: json.dumps(getattr(self, k)) for k in counted}}
+        by_name = {k: getattr(self, k) for k in plain}
+        return {**by_name, **{k: json.dumps(getattr(self, k)) for k in counted}}
 
     def to_json(self, **kwargs: Any) -> str:
         """The tokenizer as JSON."""
@@ -177,7 +177,7 @@ def tokenizer_from_json(json_string: str) -> Tokenizer:
         k: json.loads(config.pop(k))
         for k in ("word_counts", "word_docs", "index_docs", "index_word", "word_index")
     }
-    made = Tokenizer(**config)
+    result = Tokenizer(**config)
     for key, value in counted.items():
-        setattr(made, key, {int(k): v for k, v in value.items()} if key.startswith("index_") else value)
-    return made
+        setattr(result, key, {int(k): v for k, v in value.items()} if key.startswith("index_") else value)
+    return result

@@ -69,8 +69,8 @@ def save_weights_to_hdf5_group(f: Any, layers: list) -> None:
         names = [w.name for w in weights]
         save_attributes_to_hdf5_group(part, "weight_names", names)
         for name, value in zip(names, session.run(weights) if weights else [], strict=True):
-            made = part.create_dataset(name, np.shape(value), dtype=value.dtype)
-            made[() if np.ndim(value) == 0 else slice(None)] = value
+            result = part.create_dataset(name, np.shape(value), dtype=value.dtype)
+            result[() if np.ndim(value) == 0 else slice(None)] = value
 
 
 def _texts(values: Any) -> list[str]:

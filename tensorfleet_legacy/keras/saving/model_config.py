@@ -17,10 +17,10 @@ from tensorfleet_legacy.keras.utils.generic_utils import CustomObjectScope, cust
 def config_of(model: Any) -> dict[str, Any]:
     """The configuration of a model, as TensorFlow writes it."""
     if isinstance(model, Sequential):
-        made: dict[str, Any] = {"name": model.name, "layers": [_layer(layer) for layer in model.layers]}
+        result: dict[str, Any] = {"name": model.name, "layers": [_layer(layer) for layer in model.layers]}
         if model.inputs and model.layers and model.layers[0]._batch_input_shape is None:
-            made["build_input_shape"] = tuple(model.inputs[0].shape.as_list())
-        return made
+            result["build_input_shape"] = tuple(model.inputs[0].shape.as_list())
+        return result
     if not model.outputs or type(model).call is not Model.call:
         raise ValueError(
             f"{type(model).__name__} is a model by subclass, which has no configuration: define get_config, or save its "
@@ -53,21 +53,21 @@ def _options(call: Any) -> dict[str, Any]:
 def layer_from(config: dict[str, Any], custom_objects: dict[str, Any] | None = None) -> Any:
     """A layer from what `serialize` gave: `tf.keras.layers.deserialize`."""
     name = config["class_name"]
-    found: Any = custom(name, custom_objects) or {"Model": Model, "Sequential": Sequential}.get(name)
-    if found is None:
+    result: Any = custom(name, custom_objects) or {"Model": Model, "Sequential": Sequential}.get(name)
+    if result is None:
         if name == "Functional":
-            found = Model
+            result = Model
         elif name == "TensorFlowOpLayer":
-            found = TensorFlowOpLayer
+            result = TensorFlowOpLayer
         else:
             try:
-                found = find(f"keras.layers.{name}")
+                result = find(f"keras.layers.{name}")
             except KeyError:
                 raise ValueError(f"Unknown layer: {name}") from None
     with CustomObjectScope(custom_objects or {}):
-        if issubclass(found, Model):
-            return built_from(found, config["config"], custom_objects)
-        return found.from_config(dict(config["config"]))
+        if issubclass(result, Model):
+            return built_from(result, config["config"], custom_objects)
+        return result.from_config(dict(config["config"]))
 
 
 def built_from(kind: Any, config: Any, custom_objects: dict[str, Any] | None = None) -> Any:
@@ -88,30 +88,32 @@ def built_from(kind: Any, config: Any, custom_objects: dict[str, Any] | None = N
 def _connected(kind: Any, config: dict[str, Any], make: Any) -> Any:
     """Makes the layers, and applies each as soon as what it needs is there."""
     layers: dict[str, Any] = {}
-    made: dict[tuple[str, int], list] = {}
+    by_name: dict[tuple[str, int], list] = {}
     waiting: list[tuple[str, int, list]] = []
     for item in config["layers"]:
         layer = layers[item["name"]] = make(item)
         if isinstance(layer, InputLayer):
-            made[item["name"], 0] = [layer.output]
+            by_name[item["name"], 0] = [layer.output]
         waiting += [(item["name"], i, _uses(use)) for i, use in enumerate(item["inbound_nodes"])]
     while waiting:
         left = []
         for name, number, use in waiting:
-            ready = all((u[0], u[1]) in made for u in use) and (number == 0 or (name, number - 1) in made)
+            ready = all((u[0], u[1]) in by_name for u in use) and (
+                number == 0 or (name, number - 1) in by_name
+            )
             if not ready:
                 left.append((name, number, use))
                 continue
-            inputs = [made[u[0], u[1]][u[2]] for u in use]
+            inputs = [by_name[u[0], u[1]][u[2]] for u in use]
             options = use[0][3] if use and len(use[0]) > 3 else {}
             several = len(inputs) > 1 or _takes_list(layers[name])
             outputs = layers[name](inputs if several else inputs[0], **options)
-            made[name, number] = nest.flatten(outputs)
+            by_name[name, number] = nest.flatten(outputs)
         if len(left) == len(waiting):
             raise ValueError(f"The configuration is not connected: nothing gives the inputs of {left[0][0]}.")
         waiting = left
     ends = [
-        [made[place[0], place[1]][place[2]] for place in _places(config[key])]
+        [by_name[place[0], place[1]][place[2]] for place in _places(config[key])]
         for key in ("input_layers", "output_layers")
     ]
     return kind(*(e if len(e) > 1 else e[0] for e in ends), name=config.get("name"))
@@ -165,14 +167,14 @@ def clone_model(model: Any, input_tensors: Any = None, clone_function: Any = Non
     tensors = [] if input_tensors is None else nest.flatten(input_tensors)
     given = [t if hasattr(t, "_keras_history") else Input(tensor=t) for t in tensors]
     if isinstance(model, Sequential):
-        made = Sequential(name=model.name)
+        result = Sequential(name=model.name)
         if given:
-            made.add(given[0]._keras_input)
+            result.add(given[0]._keras_input)
         for layer in model.layers:
-            made.add(copy(layer))
-        if not made.inputs and model.inputs:
-            made.build(model.inputs[0].shape)
-        return made
+            result.add(copy(layer))
+        if not result.inputs and model.inputs:
+            result.build(model.inputs[0].shape)
+        return result
     config = config_of(model)
     by_name = dict(zip(model.input_names, given, strict=False))
     originals = {layer.name: layer for layer in model.layers}

@@ -78,7 +78,7 @@ class Saved:
         if os.path.exists(f"{path}.index"):
             return self._load_checkpoint(path, by_name)
         if not os.path.exists(path):
-            raise OSError(f"Unable to open file: {path} is no checkpoint and no HDF5 file.")
+            raise OSError(f"Unable to open file: {path} is neither a checkpoint nor an HDF5 file.")
         from tensorfleet_legacy.keras.saving.hdf5_format import load_weights
 
         load_weights(self, path, by_name)
@@ -123,7 +123,7 @@ class Saved:
         save_model(self, filepath, overwrite, include_optimizer, save_format, signatures)
 
     def _checkpoint_dependencies(self) -> Any:
-        """What checkpoints of objects hold: the layers with weights by their place, the attributes, the optimizer."""
+        """The contents of object checkpoints: layers with weights by position, attributes, the optimizer."""
         with_weights = 0
         for place, layer in enumerate(self.layers if self._layers else ()):
             if layer.weights:

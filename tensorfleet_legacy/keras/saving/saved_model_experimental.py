@@ -75,7 +75,7 @@ def loaded(path: str, custom_objects: dict[str, Any] | None, compile: bool) -> A
     config = os.path.join(path, _CONFIG)
     if not os.path.isfile(config):
         raise OSError(
-            f"{path} is no SavedModel of Keras: it has no {_CONFIG}. Load its graph with tf.saved_model.loader.load."
+            f"{path} is not a Keras SavedModel: it has no {_CONFIG}. Load its graph with tf.saved_model.loader.load."
         )
     with open(config) as file:
         model = model_from_json(file.read(), custom_objects)

@@ -48,13 +48,15 @@ class SequenceEnqueuer:
         if not self.use_multiprocessing:
             return ThreadPoolExecutor(workers)
         context = multiprocessing.get_context("fork")
-        made = ProcessPoolExecutor(workers, mp_context=context, initializer=_seed, initargs=(self._seeds(),))
+        result = ProcessPoolExecutor(
+            workers, mp_context=context, initializer=_seed, initargs=(self._seeds(),)
+        )
         with warnings.catch_warnings():
             # JAX warns of forks; what the processes run is the sequence alone, and no graph.
             warnings.simplefilter("ignore")
-            made.submit(int).result(_START_TIMEOUT_SECONDS)
-        _pools.append(made)
-        return made
+            result.submit(int).result(_START_TIMEOUT_SECONDS)
+        _pools.append(result)
+        return result
 
     def _seeds(self) -> int | None:
         return None
@@ -104,7 +106,7 @@ class SequenceEnqueuer:
 
 
 def _seed(value: int | None) -> None:
-    """What a new process does first: random numbers of its own, and no answer to Ctrl-C but its parent's."""
+    """Initializes a new process: random numbers of its own, and Ctrl-C left to its parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if value is not None:
         np.random.seed(value + multiprocessing.current_process()._identity[-1])
@@ -131,12 +133,12 @@ class OrderedEnqueuer(SequenceEnqueuer):
             order = list(range(len(self.sequence)))
             if self.shuffle:
                 random.shuffle(order)
-            made: list = []
+            results: list = []
             for i in order:
-                made.append(self._pool.submit(_item_of, id(self), i))
-                if not self._put(made[-1].result):
+                results.append(self._pool.submit(_item_of, id(self), i))
+                if not self._put(results[-1].result):
                     return
-            for item in made:  # all of an epoch are there before it ends
+            for item in results:  # all of an epoch are there before it ends
                 item.exception()
             self.sequence.on_epoch_end()
             if self.use_multiprocessing and self.is_running():

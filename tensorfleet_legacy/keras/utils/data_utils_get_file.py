@@ -51,13 +51,13 @@ def get_file(
 
 def keras_folder(cache_dir: str | None = None) -> Path:
     """Where Keras keeps files: `~/.keras`, or what KERAS_HOME says."""
-    found = (
+    result = (
         Path(cache_dir).expanduser()
         if cache_dir
         else Path(os.environ.get("KERAS_HOME", "~/.keras")).expanduser()
     )
-    beside = found if os.path.isdir(found) else found.parent
-    return found if os.access(beside, os.W_OK) else Path(tempfile.gettempdir()) / ".keras"
+    beside = result if os.path.isdir(result) else result.parent
+    return result if os.access(beside, os.W_OK) else Path(tempfile.gettempdir()) / ".keras"
 
 
 def _fetch(origin: str, path: Path) -> None:

@@ -63,21 +63,21 @@ def deserialize_keras_object(
     if identifier is None:
         return None
     if isinstance(identifier, str):
-        found = custom(identifier, custom_objects) or (module_objects or {}).get(identifier)
-        if found is None:
+        result = custom(identifier, custom_objects) or (module_objects or {}).get(identifier)
+        if result is None:
             raise ValueError(f"Unknown {printable_module_name}:{identifier}")
-        return found() if isinstance(found, type) else found
+        return result() if isinstance(result, type) else result
     if not isinstance(identifier, dict) or "class_name" not in identifier or "config" not in identifier:
         raise ValueError(f"Improper config format: {identifier}")
-    found = custom(identifier["class_name"], custom_objects) or (module_objects or {}).get(
+    result = custom(identifier["class_name"], custom_objects) or (module_objects or {}).get(
         identifier["class_name"]
     )
-    if found is None:
+    if result is None:
         raise ValueError(f"Unknown {printable_module_name}: {identifier['class_name']}")
-    if not hasattr(found, "from_config"):
-        return found(**identifier["config"])
+    if not hasattr(result, "from_config"):
+        return result(**identifier["config"])
     with CustomObjectScope(custom_objects or {}):
-        if "custom_objects" in inspect.signature(found.from_config).parameters:
+        if "custom_objects" in inspect.signature(result.from_config).parameters:
             known = {**_custom, **(custom_objects or {})}
-            return found.from_config(identifier["config"], custom_objects=known)
-        return found.from_config(identifier["config"])
+            return result.from_config(identifier["config"], custom_objects=known)
+        return result.from_config(identifier["config"])

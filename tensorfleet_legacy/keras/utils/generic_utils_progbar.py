@@ -60,11 +60,11 @@ class Progbar:
         self.update(self._seen + n, values)
 
     def _written(self) -> str:
-        made = []
+        results = []
         for name, kept in self._values.items():
             mean = float(np.mean(kept[0] / max(1, kept[1])))
-            made.append(f" - {name}: {mean:.4f}" if abs(mean) > 1e-3 else f" - {name}: {mean:.4e}")
-        return "".join(made)
+            results.append(f" - {name}: {mean:.4f}" if abs(mean) > 1e-3 else f" - {name}: {mean:.4e}")
+        return "".join(results)
 
     def _draw(self, current: int, now: float, done: bool) -> None:
         spent = now - self._start

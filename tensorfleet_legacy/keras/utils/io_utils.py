@@ -33,21 +33,21 @@ class HDF5Matrix:
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, slice):
             start, stop, step = key.indices(len(self))
-            found = self.data[self.start + start : self.start + stop : step]
+            result = self.data[self.start + start : self.start + stop : step]
         elif isinstance(key, (int, np.integer)):
             if not 0 <= key < len(self):
                 raise IndexError(f"There is no row {key}: the matrix has {len(self)}.")
-            found = self.data[self.start + int(key)]
+            result = self.data[self.start + int(key)]
         elif isinstance(key, (np.ndarray, list)):
             rows = np.asarray(key)
             if rows.size and rows.max() >= len(self):
                 raise IndexError(f"There is no row {rows.max()}: the matrix has {len(self)}.")
             order = np.argsort(rows)  # h5py reads rows in their order
             unique, places = np.unique(rows[order], return_inverse=True)
-            found = self.data[(self.start + unique).tolist()][places][np.argsort(order)]
+            result = self.data[(self.start + unique).tolist()][places][np.argsort(order)]
         else:
             raise IndexError(f"Rows are a number, a slice or a list of numbers, not {key!r}.")
-        return found if self.normalizer is None else self.normalizer(found)
+        return result if self.normalizer is None else self.normalizer(result)
 
     @property
     def shape(self) -> tuple:

@@ -56,10 +56,10 @@ def _count(weights: list) -> int:
 
 def _shape(layer: Any) -> Any:
     try:
-        made = layer.output_shape
+        result = layer.output_shape
     except (AttributeError, ValueError):
         return "multiple"
-    return [made] if type(layer).__name__ == "InputLayer" else made
+    return [result] if type(layer).__name__ == "InputLayer" else result
 
 
 def _sources(layer: Any, nodes: Nodes) -> list[str]:

@@ -16,9 +16,9 @@ def _part(data: Tensor, i: int, parts: int) -> Tensor:
     """The i-th part of a batch; the last one has what is left."""
     count = find("shape")(data)[0]
     step = count // parts
-    made = data[i * step :] if i == parts - 1 else data[i * step : (i + 1) * step]
-    made.set_shape([None, *data.shape.as_list()[1:]])
-    return made
+    result = data[i * step :] if i == parts - 1 else data[i * step : (i + 1) * step]
+    result.set_shape([None, *data.shape.as_list()[1:]])
+    return result
 
 
 def _devices(gpus: Any) -> list[int]:
@@ -52,8 +52,8 @@ def multi_gpu_model(model: Any, gpus: Any, cpu_merge: bool = True, cpu_relocatio
             inputs = [
                 Lambda(_part, arguments={"i": i, "parts": len(devices)})(given) for given in model.inputs
             ]
-            made = model(inputs[0] if len(inputs) == 1 else inputs)
-            for kept, output in zip(outputs, made if isinstance(made, list) else [made], strict=True):
+            result = model(inputs[0] if len(inputs) == 1 else inputs)
+            for kept, output in zip(outputs, result if isinstance(result, list) else [result], strict=True):
                 kept.append(output)
     with find("device")("/cpu:0" if cpu_merge else None):
         joined = [

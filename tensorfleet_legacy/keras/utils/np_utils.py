@@ -13,9 +13,9 @@ def to_categorical(y: Any, num_classes: int | None = None, dtype: str = "float32
     shape = numbers.shape[:-1] if numbers.ndim > 1 and numbers.shape[-1] == 1 else numbers.shape
     flat = numbers.ravel()
     count = num_classes or int(np.max(flat)) + 1
-    made = np.zeros((flat.size, count), dtype=dtype)
-    made[np.arange(flat.size), flat] = 1
-    return made.reshape((*shape, count))
+    array = np.zeros((flat.size, count), dtype=dtype)
+    array[np.arange(flat.size), flat] = 1
+    return array.reshape((*shape, count))
 
 
 def normalize(x: Any, axis: int = -1, order: int = 2) -> np.ndarray:

@@ -106,7 +106,7 @@ def _arrows(model: Any, layers: list) -> list[tuple[Any, Any]]:
     if isinstance(model, Sequential):
         return list(itertools.pairwise(layers))
     nodes = Nodes(model.outputs)
-    found = []
+    result = []
     for layer in layers:
         if isinstance(layer, InputLayer):
             continue
@@ -115,8 +115,8 @@ def _arrows(model: Any, layers: list) -> list[tuple[Any, Any]]:
                 name = nodes.place(tensor)[0]
                 giver = next((other for other in layers if other.name == name), None)
                 if giver is not None:
-                    found.append((giver, layer))
-    return found
+                    result.append((giver, layer))
+    return result
 
 
 def plot_model(

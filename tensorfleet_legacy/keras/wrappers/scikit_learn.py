@@ -24,7 +24,7 @@ class BaseWrapper:
         self.check_params(sk_params)
 
     def _builder(self) -> Callable:
-        """What makes the model: the function given, an object's call, or that of a subclass."""
+        """The function that makes the model: the one given, an object's `__call__`, or that of a subclass."""
         if self.build_fn is None:
             return getattr(self, "__call__")  # noqa: B004, B009 - a subclass defines it
         if isinstance(self.build_fn, (types.FunctionType, types.MethodType)):
@@ -65,8 +65,8 @@ class BaseWrapper:
     def filter_sk_params(self, fn: Callable, override: dict[str, Any] | None = None) -> dict[str, Any]:
         """The arguments that a function takes."""
         names = _arguments(fn)
-        found = {key: value for key, value in self.sk_params.items() if key in names}
-        return {**found, **(override or {})}
+        by_name = {key: value for key, value in self.sk_params.items() if key in names}
+        return {**by_name, **(override or {})}
 
 
 def _arguments(function: Callable) -> set[str]:
@@ -103,8 +103,8 @@ class KerasClassifier(BaseWrapper):
 
     def predict_proba(self, x: Any, **kwargs: Any) -> Any:
         """The probabilities of classes; two of them where the model gives one."""
-        made = self.model.predict_proba(x, **self.filter_sk_params(Sequential.predict_classes, kwargs))
-        return np.hstack([1 - made, made]) if made.shape[1] == 1 else made
+        predictions = self.model.predict_proba(x, **self.filter_sk_params(Sequential.predict_classes, kwargs))
+        return np.hstack([1 - predictions, predictions]) if predictions.shape[1] == 1 else predictions
 
     def score(self, x: Any, y: Any, **kwargs: Any) -> float:
         """The share of right answers."""

@@ -104,12 +104,12 @@ def test_a_tensor_gives_what_a_number_gives(function, x):
 
 def test_rows_of_a_tensor_and_a_range_of_tensors():
     def total(rows):
-        found = tf.zeros([2])
+        result = tf.zeros([2])
         for row in rows:
-            found += row
+            result += row
         for i in tf.range(3, 0, -1):
-            found += tf.cast(i, tf.float32)
-        return found
+            result += tf.cast(i, tf.float32)
+        return result
 
     rows = np.array([[1, 2], [3, 4], [5, 6]], np.float32)
     unknown = tf.placeholder_with_default(rows, [None, 2])
@@ -118,12 +118,12 @@ def test_rows_of_a_tensor_and_a_range_of_tensors():
 
 def test_a_loop_over_a_dataset_ends_where_it_says():
     def total(dataset):
-        found = tf.constant(0, tf.int64)
+        result = tf.constant(0, tf.int64)
         for x in dataset:
             if x > 3:
                 break
-            found += x
-        return found
+            result += x
+        return result
 
     assert run(tf.autograph.to_graph(total)(tf.data.Dataset.range(10))) == 6
 
@@ -168,8 +168,8 @@ def test_pythons_own_functions_take_tensors():
     def sizes(x):
         return len(x), int(x[0]), float(len(x)), abs(x[1])
 
-    found = run(tf.autograph.to_graph(sizes)(tf.placeholder_with_default([1.5, -2.5], [None])))
-    assert found == (2, 1, 2.0, 2.5)
+    result = run(tf.autograph.to_graph(sizes)(tf.placeholder_with_default([1.5, -2.5], [None])))
+    assert result == (2, 1, 2.0, 2.5)
 
 
 def test_printing_and_asserting_happen_with_the_step(capfd):

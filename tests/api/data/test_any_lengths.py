@@ -28,9 +28,9 @@ def example(i, **more):
 
 
 def parsed(record):
-    found = tf.parse_single_example(record, FEATURES)
-    dense = tf.sparse_tensor_to_dense(found["words"], default_value="")
-    return {**found, "dense": dense, "first": tf.sparse_tensor_to_dense(found["ids"])[:1]}
+    result = tf.parse_single_example(record, FEATURES)
+    dense = tf.sparse_tensor_to_dense(result["words"], default_value="")
+    return {**result, "dense": dense, "first": tf.sparse_tensor_to_dense(result["ids"])[:1]}
 
 
 def test_a_block_gives_what_each_gives_alone(session):
@@ -40,11 +40,11 @@ def test_a_block_gives_what_each_gives_alone(session):
     dataset = tf.data.Dataset.from_tensor_slices(records).map(parsed).prefetch(40)
     following = dataset.make_one_shot_iterator().get_next()
     for r in records:
-        expected, found = session.run(alone, {record: r}), session.run(following)
-        assert found.keys() == expected.keys()
-        for key in found:
+        expected, result = session.run(alone, {record: r}), session.run(following)
+        assert result.keys() == expected.keys()
+        for key in result:
             pairs = zip(
-                tf.nest.flatten(found[key]), tf.nest.flatten(expected[key]), strict=True
+                tf.nest.flatten(result[key]), tf.nest.flatten(expected[key]), strict=True
             )  # a sparse one has three parts
             for got, want in pairs:
                 assert got.dtype == want.dtype and got.shape == want.shape
@@ -56,8 +56,8 @@ def test_a_batch_of_sparse_ones_is_what_the_batch_gives_parsed(session):
     one = lambda record: tf.parse_single_example(record, FEATURES)["ids"]  # noqa: E731
     many = lambda record: tf.parse_example(record, FEATURES)["ids"]  # noqa: E731
     slices = tf.data.Dataset.from_tensor_slices(records)
-    made = [slices.map(one).batch(15), slices.batch(15).map(many)]
-    first, second = (d.make_one_shot_iterator().get_next() for d in made)
+    results = [slices.map(one).batch(15), slices.batch(15).map(many)]
+    first, second = (d.make_one_shot_iterator().get_next() for d in results)
     for _ in range(3):
         for got, want in zip(session.run(first), session.run(second), strict=True):
             np.testing.assert_array_equal(got, want)
@@ -92,9 +92,9 @@ def test_places_out_of_order_or_outside_fail_as_they_do_alone():
         return example(0, ids=tf.train.Feature(int64_list=tf.train.Int64List(value=places)), label=size)
 
     def dense(record):
-        found = tf.parse_single_example(record, FEATURES)
-        places = found["ids"].values
-        return tf.sparse_to_dense(places[:, None], found["label"][None], tf.ones_like(places))
+        result = tf.parse_single_example(record, FEATURES)
+        places = result["ids"].values
+        return tf.sparse_to_dense(places[:, None], result["label"][None], tf.ones_like(places))
 
     for places in ([1, 0], [1, 1], [0, 5], [-1, 0]):
         records = tf.data.Dataset.from_tensor_slices([record([0, 1]), record(places), record([2])])

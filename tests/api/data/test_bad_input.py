@@ -13,18 +13,18 @@ RECORDS = [b"first", b"second record", b"3"]
 
 def outcome(following, limit=20):
     """The elements, and in the place of those that fail, the errors; without end, the first error alone."""
-    found = []
+    result = []
     with tf.Session() as session:
-        while len(found) < limit:
+        while len(result) < limit:
             try:
-                found.append(session.run(following))
+                result.append(session.run(following))
             except tf.errors.OutOfRangeError:
                 break
             except tf.errors.OpError as e:
-                if found and str(e) == str(found[-1]):
+                if result and str(e) == str(result[-1]):
                     break
-                found.append(e)
-    return found
+                result.append(e)
+    return result
 
 
 def elements(dataset):
@@ -33,11 +33,11 @@ def elements(dataset):
 
 def frames():
     """Where each record of a file of RECORDS starts, and where the file ends."""
-    at, found = 0, []
+    at, result = 0, []
     for record in RECORDS:
-        found.append(at)
+        result.append(at)
         at += 16 + len(record)
-    return found, at
+    return result, at
 
 
 def written(path, kind=""):
@@ -65,10 +65,10 @@ def test_a_record_file_cut_off_at_any_byte(tmp_path):
     for length in range(end):
         path.write_bytes(data[:length])
         whole = sum(length >= stop for stop in [*starts[1:], end])
-        found = elements(dataset)
-        check(found, path, whole)
+        result = elements(dataset)
+        check(result, path, whole)
         # The end may be in a header, as it is when the writer has not got further yet; in a record it may not.
-        assert len(found) == whole + (length >= starts[whole] + 12)
+        assert len(result) == whole + (length >= starts[whole] + 12)
 
 
 def test_a_record_file_with_any_bit_flipped(tmp_path):
@@ -81,9 +81,9 @@ def test_a_record_file_with_any_bit_flipped(tmp_path):
             changed[byte] ^= bit
             path.write_bytes(bytes(changed))
             whole = sum(byte >= stop for stop in starts[1:])
-            found = elements(dataset)
-            check(found, path, whole)
-            assert len(found) == whole + 1
+            result = elements(dataset)
+            check(result, path, whole)
+            assert len(result) == whole + 1
 
 
 @pytest.mark.parametrize("kind", ["ZLIB", "GZIP"])
@@ -95,10 +95,10 @@ def test_a_compressed_record_file_damaged_at_any_byte(tmp_path, kind):
         changed[byte] ^= 1 << byte % 8
         for damaged in (bytes(changed), data[:byte]):
             path.write_bytes(damaged)
-            found = elements(dataset)
-            whole = sum(isinstance(value, bytes) for value in found)
-            check(found, path, whole)
-            assert len(found) <= whole + 1
+            result = elements(dataset)
+            whole = sum(isinstance(value, bytes) for value in result)
+            check(result, path, whole)
+            assert len(result) <= whole + 1
 
 
 @pytest.mark.parametrize("kind", ["", "ZLIB"])
@@ -180,8 +180,10 @@ def test_a_malformed_example_names_its_place(tmp_path):
 def test_missing_files_and_unknown_compressions(tmp_path):
     there, absent = tmp_path / "there", tmp_path / "absent"
     there.write_bytes(b"x\n")
-    found = elements(tf.data.TextLineDataset([str(there), str(absent)]))
-    assert found[0] == b"x" and type(found[1]) is tf.errors.NotFoundError and str(absent) in found[1].message
+    result = elements(tf.data.TextLineDataset([str(there), str(absent)]))
+    assert (
+        result[0] == b"x" and type(result[1]) is tf.errors.NotFoundError and str(absent) in result[1].message
+    )
     for dataset in (tf.data.TextLineDataset(str(there), "LZ4"), tf.data.TFRecordDataset(str(there), "LZ4")):
         (error,) = elements(dataset)
         assert type(error) is tf.errors.InvalidArgumentError
@@ -222,15 +224,15 @@ def test_a_producer_that_dies_is_the_consumers_first_line(tmp_path):
         session.run(tf.local_variables_initializer())
         coordinator = tf.train.Coordinator()
         threads = tf.train.start_queue_runners(session, coordinator)
-        found = []
+        results = []
         with pytest.raises(tf.errors.DataLossError) as caught:
             try:
                 while True:
-                    found.append(session.run(batch)[0])
+                    results.append(session.run(batch)[0])
             except tf.errors.OutOfRangeError:
                 coordinator.request_stop()
             coordinator.join(threads)
-    assert found == [b"0", b"1", b"2"]
+    assert results == [b"0", b"1", b"2"]
     first = str(caught.value).splitlines()[0]
     assert first.startswith("corrupted record at 63") and f"file: {path}, record 3" in first
 
@@ -238,11 +240,11 @@ def test_a_producer_that_dies_is_the_consumers_first_line(tmp_path):
 def test_a_monitored_session_raises_what_the_producer_died_of(tmp_path):
     batch, path = damaged_pipeline(tmp_path)
     tf.train.create_global_step()
-    found = []
+    results = []
     with (
         pytest.raises(tf.errors.DataLossError, match=f"^corrupted record at 63 .*{path}, record 3"),
         tf.train.MonitoredTrainingSession() as session,
     ):
         while not session.should_stop():
-            found.append(session.run(batch)[0])
-    assert found == [b"0", b"1", b"2"][: len(found)]
+            results.append(session.run(batch)[0])
+    assert results == [b"0", b"1", b"2"][: len(results)]

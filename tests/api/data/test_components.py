@@ -10,14 +10,14 @@ import tensorfleet as tf
 def elements(dataset):
     iterator = tf.data.make_initializable_iterator(dataset)
     element = iterator.get_next()
-    found = []
+    result = []
     with tf.Session() as sess:
         sess.run(iterator.initializer)
         while True:
             try:
-                found.append(sess.run(element))
+                result.append(sess.run(element))
             except tf.errors.OutOfRangeError:
-                return found
+                return result
 
 
 def rows(dataset):
@@ -96,8 +96,8 @@ def test_a_dataset_names_what_it_is_made_from():
     mapped = first.map(lambda x: x * 2)
     assert (mapped._inputs(), len(mapped._functions()), len(first._functions())) == ([first], 1, 0)
     with tf.Session() as sess:
-        made = tf.GraphDef.FromString(sess.run(mapped._as_serialized_graph()))
-    assert {"RangeDataset", "MapDataset"} <= {node.op for node in made.node}
+        string = tf.GraphDef.FromString(sess.run(mapped._as_serialized_graph()))
+    assert {"RangeDataset", "MapDataset"} <= {node.op for node in string.node}
 
 
 def test_an_iterator_in_another_graph_than_its_dataset_is_told_of(caplog):
@@ -123,9 +123,9 @@ def test_elements_are_carried_by_tensors_and_found_again():
     tensors = structure.to_tensor_list(spec, value)
     again = structure.from_tensor_list(spec, tensors)
     with tf.Session() as sess:
-        found = sess.run(again)
-    np.testing.assert_array_equal(found["a"], [1.0, 2.0])
-    assert found["b"].to_list() == [[1], [2, 3]]
+        result = sess.run(again)
+    np.testing.assert_array_equal(result["a"], [1.0, 2.0])
+    assert result["b"].to_list() == [[1], [2, 3]]
     with pytest.raises(ValueError, match="not compatible"):
         structure.to_tensor_list(spec["a"], tf.constant(1))
     with pytest.raises(ValueError, match="flat values"):

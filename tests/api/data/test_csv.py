@@ -31,8 +31,8 @@ def test_records_end_with_any_line_end_outside_of_quotes(tmp_path, end, last):
 
 def test_long_files_of_quoted_fields_are_read_in_pieces(tmp_path):
     line = b'"' + b"long\r\n" * 1000 + b'",2\r\n'
-    found = all_of(rows(tmp_path / "a", line * 100, [tf.string, tf.int32]))
-    assert found == [(b"long\r\n" * 1000, 2)] * 100
+    result = all_of(rows(tmp_path / "a", line * 100, [tf.string, tf.int32]))
+    assert result == [(b"long\r\n" * 1000, 2)] * 100
 
 
 def test_a_bad_quote_spoils_its_own_record_only(tmp_path):

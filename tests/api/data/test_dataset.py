@@ -26,17 +26,17 @@ def plain(value):
 def elements(dataset, limit=100):
     """All elements; errors as (class, message) in their places."""
     following = dataset.make_one_shot_iterator().get_next()
-    found = []
+    result = []
     with tf.Session() as session:
-        while len(found) < limit:
+        while len(result) < limit:
             try:
-                found.append(plain(session.run(following)))
+                result.append(plain(session.run(following)))
             except tf.errors.OutOfRangeError as e:
                 assert e.message == "End of sequence"
                 break
             except tf.errors.OpError as e:
-                found.append((type(e), str(e)))
-    return found
+                result.append((type(e), str(e)))
+    return result
 
 
 Pair = collections.namedtuple("Pair", "left right")
@@ -45,11 +45,11 @@ Pair = collections.namedtuple("Pair", "left right")
 def test_elements_have_the_structure_they_are_made_with():
     assert elements(Dataset.from_tensors((1, {"b": [2.0], "a": "x"}))) == [(1, {"b": [2.0], "a": b"x"})]
     assert elements(Dataset.from_tensor_slices(Pair([1, 2], ["a", "b"]))) == [(1, b"a"), (2, b"b")]
-    made = Dataset.from_tensor_slices({"a": [[1.0], [2.0]]})
-    assert made.output_types == {"a": tf.float32} and made.output_classes == {"a": tf.Tensor}
+    result = Dataset.from_tensor_slices({"a": [[1.0], [2.0]]})
+    assert result.output_types == {"a": tf.float32} and result.output_classes == {"a": tf.Tensor}
     assert (
-        made.output_shapes["a"].as_list() == [1]
-        and repr(made) == "<DatasetV1Adapter shapes: {a: (1,)}, types: {a: tf.float32}>"
+        result.output_shapes["a"].as_list() == [1]
+        and repr(result) == "<DatasetV1Adapter shapes: {a: (1,)}, types: {a: tf.float32}>"
     )
     with pytest.raises(ValueError, match="not compatible"):
         Dataset.from_tensor_slices(([1, 2], [1, 2, 3]))
@@ -90,21 +90,21 @@ def test_datasets_side_by_side_stay_together_behind_an_error(failing, beyond, se
     else:
         both = getattr(both, beyond)(4) if beyond else both
     following = both.make_one_shot_iterator().get_next()
-    found, failed = [], 0
+    result, failed = [], 0
     while True:
         try:
-            found.append(session.run(following))
+            result.append(session.run(following))
         except tf.errors.OutOfRangeError:
             break
         except tf.errors.InvalidArgumentError:
             failed += 1
-    pairs = sorted((int(a), int(b)) for x, y in found for a, b in zip(np.ravel(x), np.ravel(y), strict=True))
+    pairs = sorted((int(a), int(b)) for x, y in result for a, b in zip(np.ravel(x), np.ravel(y), strict=True))
     assert pairs == [(i, i) for i in range(9) if i != 3] and failed == (beyond != "batch")
 
 
 def test_functions_see_components_as_arguments():
-    made = Dataset.from_tensor_slices(([1, 2], [3, 4])).map(lambda a, b: {"sum": a + b, "a": [a, a]})
-    assert elements(made) == [{"sum": 4, "a": [1, 1]}, {"sum": 6, "a": [2, 2]}]
+    result = Dataset.from_tensor_slices(([1, 2], [3, 4])).map(lambda a, b: {"sum": a + b, "a": [a, a]})
+    assert elements(result) == [{"sum": 4, "a": [1, 1]}, {"sum": 6, "a": [2, 2]}]
     assert elements(Dataset.range(2).map(lambda x: [x, x + 1], num_parallel_calls=2)) == [(0, 1), (1, 2)]
     with pytest.raises(TypeError, match="Unsupported return value"):
         Dataset.range(2).map(lambda x: None)
@@ -131,9 +131,9 @@ def test_functions_read_variables_as_they_are(session):
 
 def test_an_error_in_a_function_names_the_element_and_leaves_the_rest():
     numbers = Dataset.from_tensor_slices([2, 0, 4])
-    found = elements(numbers.map(lambda x: 12 // x))
-    assert found[0] == 6 and found[2] == 3
-    kind, text = found[1]
+    result = elements(numbers.map(lambda x: 12 // x))
+    assert result[0] == 6 and result[2] == 3
+    kind, text = result[1]
     assert kind is Invalid and "division by zero" in text and "in element 1 of the dataset" in text
     assert "test_dataset.py" in text
     assert elements(numbers.map(lambda x: 12 // x).apply(experimental.ignore_errors())) == [6, 3]
@@ -259,8 +259,8 @@ def test_generators():
         for i in range(3):
             yield i, [1.5] * i
 
-    made = Dataset.from_generator(generate, (tf.int32, tf.float32), ((), [None]))
-    assert elements(made) == [(0, []), (1, [1.5]), (2, [1.5, 1.5])]
+    result = Dataset.from_generator(generate, (tf.int32, tf.float32), ((), [None]))
+    assert elements(result) == [(0, []), (1, [1.5]), (2, [1.5, 1.5])]
     assert elements(Dataset.from_generator(lambda n: iter(range(n)), tf.int64, args=(2,)).repeat(2)) == [
         0,
         1,
@@ -323,9 +323,9 @@ def test_sparse_components():
 def test_options_are_kept_and_merged():
     options = tf.data.Options()
     options.experimental_threading.private_threadpool_size = 3
-    made = Dataset.range(3).with_options(options).map(lambda x: x)
-    assert made.options().experimental_threading.private_threadpool_size == 3
-    assert elements(made) == [0, 1, 2]
+    result = Dataset.range(3).with_options(options).map(lambda x: x)
+    assert result.options().experimental_threading.private_threadpool_size == 3
+    assert elements(result) == [0, 1, 2]
     with pytest.raises(AttributeError, match="Cannot set the property"):
         options.wrong = 1
 
@@ -333,13 +333,13 @@ def test_options_are_kept_and_merged():
 def test_csv_files_name_the_file_and_the_record(tmp_path):
     path = tmp_path / "c.csv"
     path.write_bytes(b'h,h\n1,2\n3,x\n5\n7,"8"\n')
-    found = elements(experimental.CsvDataset([str(path)], [tf.int32, tf.int32], header=True))
-    assert found[0] == (1, 2) and found[3] == (7, 8)
+    result = elements(experimental.CsvDataset([str(path)], [tf.int32, tf.int32], header=True))
+    assert result[0] == (1, 2) and result[3] == (7, 8)
     assert (
-        found[1][0] is Invalid
-        and f"Field 1 in record 1 is not a valid int32: x (file: {path}, at byte" in found[1][1]
+        result[1][0] is Invalid
+        and f"Field 1 in record 1 is not a valid int32: x (file: {path}, at byte" in result[1][1]
     )
-    assert f"Expect 2 fields but have 1 in record 2 (file: {path}, at byte" in found[2][1]
+    assert f"Expect 2 fields but have 1 in record 2 (file: {path}, at byte" in result[2][1]
 
 
 def test_datasets_are_written_to_record_files(tmp_path):
@@ -360,8 +360,8 @@ def test_random_numbers():
 def test_whole_pipelines(tmp_path):
     path = str(tmp_path / "c.csv")
     (tmp_path / "c.csv").write_bytes(b"a,b,c\n1,2.5,x\n3,4,y\n")
-    made = experimental.make_csv_dataset(path, 2, label_name="b", num_epochs=1, shuffle=False)
-    assert elements(made) == [({"a": [1, 3], "c": [b"x", b"y"]}, [2.5, 4.0])]
+    result = experimental.make_csv_dataset(path, 2, label_name="b", num_epochs=1, shuffle=False)
+    assert elements(result) == [({"a": [1, 3], "c": [b"x", b"y"]}, [2.5, 4.0])]
     records = str(tmp_path / "r")
     with tf.python_io.TFRecordWriter(records) as writer:
         for i in range(4):
@@ -370,8 +370,8 @@ def test_whole_pipelines(tmp_path):
                 tf.train.Example(features=tf.train.Features(feature={"n": feature})).SerializeToString()
             )
     wanted = {"n": tf.FixedLenFeature([], tf.int64)}
-    made = experimental.make_batched_features_dataset(records, 2, wanted, num_epochs=1, shuffle=False)
-    assert elements(made) == [{"n": [0, 1]}, {"n": [2, 3]}]
+    result = experimental.make_batched_features_dataset(records, 2, wanted, num_epochs=1, shuffle=False)
+    assert elements(result) == [{"n": [0, 1]}, {"n": [2, 3]}]
 
 
 def test_functions_may_loop_and_choose():

@@ -48,8 +48,8 @@ def test_optionals_of_values(session):
 
 def test_one_element_per_key():
     reducer = x.Reducer(lambda key: (key, 0), lambda state, n: (state[0], state[1] + 1), lambda k, n: (k, n))
-    made = tf.data.Dataset.range(10).apply(x.group_by_reducer(lambda n: 2 - n % 3, reducer))
-    assert elements(made) == [(0, 3), (1, 3), (2, 4)]
+    result = tf.data.Dataset.range(10).apply(x.group_by_reducer(lambda n: 2 - n % 3, reducer))
+    assert elements(result) == [(0, 3), (1, 3), (2, 4)]
 
 
 def test_sparse_batches():
@@ -102,8 +102,8 @@ def test_a_reducer_gets_the_state_and_the_whole_element():
         lambda _: np.int64(0), lambda total, pair: total + pair[0] * pair[1], lambda total: total
     )
     pairs = Dataset.zip((Dataset.range(4), Dataset.range(4)))
-    found = elements(pairs.apply(x.group_by_reducer(lambda a, b: a % 2, reducer)))
-    assert sorted(found) == [4, 10]
+    result = elements(pairs.apply(x.group_by_reducer(lambda a, b: a % 2, reducer)))
+    assert sorted(result) == [4, 10]
 
 
 def test_keys_are_scalars_and_may_be_plain_numbers():

@@ -13,26 +13,26 @@ def grouped(dataset, size=None, sizes=None):
 
 
 def expected(values, size_of):
-    groups, found = {}, []
+    groups, result = {}, []
     for v in values:
         groups.setdefault(v % 3, []).append(v)
         if len(groups[v % 3]) == size_of(v % 3):
-            found.append(groups.pop(v % 3))
-    return found + [groups[k] for k in sorted(groups)]
+            result.append(groups.pop(v % 3))
+    return result + [groups[k] for k in sorted(groups)]
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 64, 1000])
 @pytest.mark.parametrize("count", [0, 1, 63, 64, 65, 500])
 def test_groups_are_those_of_element_after_element(count, size):
     values = np.random.default_rng(count).integers(0, 50, count)
-    found = elements(grouped(tf.data.Dataset.from_tensor_slices(values), size))
-    assert [f.tolist() for f in found] == expected(values.tolist(), lambda k: size)
+    result = elements(grouped(tf.data.Dataset.from_tensor_slices(values), size))
+    assert [f.tolist() for f in result] == expected(values.tolist(), lambda k: size)
 
 
 def test_every_key_has_its_own_size():
     values = np.random.default_rng(0).integers(0, 50, 300)
-    found = elements(grouped(tf.data.Dataset.from_tensor_slices(values), sizes=lambda k: k * 2 + 1))
-    assert [f.tolist() for f in found] == expected(values.tolist(), lambda k: k * 2 + 1)
+    result = elements(grouped(tf.data.Dataset.from_tensor_slices(values), sizes=lambda k: k * 2 + 1))
+    assert [f.tolist() for f in result] == expected(values.tolist(), lambda k: k * 2 + 1)
 
 
 def test_a_function_with_effects_is_not_called_ahead(session):
@@ -89,10 +89,10 @@ def test_buckets_of_similar_lengths():
     lengths = np.random.default_rng(1).integers(1, 30, 200).astype(np.int32)
     source = tf.data.Dataset.from_tensor_slices(lengths).map(lambda n: tf.fill([n], n))
     by = tf.data.experimental.bucket_by_sequence_length(lambda x: tf.shape(x)[0], [10, 20], [4, 3, 2])
-    found = elements(source.apply(by))
+    result = elements(source.apply(by))
     limits = [(1, 9, 4), (10, 19, 3), (20, 29, 2)]
-    for batch in found:
+    for batch in result:
         (low, high, size), *others = [b for b in limits if b[0] <= batch.max() <= b[1]]
         assert not others and len(batch) <= size
         assert all((row > 0).sum() == row[0] and low <= row[0] <= high for row in batch)
-    assert sorted(row[0] for batch in found for row in batch) == sorted(lengths)
+    assert sorted(row[0] for batch in result for row in batch) == sorted(lengths)

@@ -29,8 +29,8 @@ class Numbers(DatasetRun):
             raise tf.errors.DataLossError(None, None, "bad")
         good = self._left.index(BAD) if BAD in self._left else len(self._left)
         count = min(n, good, 5)
-        found, self._left = self._left[:count], self._left[count:]
-        return Block(count, [np.array(found)])
+        result, self._left = self._left[:count], self._left[count:]
+        return Block(count, [np.array(result)])
 
 
 class Step:
@@ -49,7 +49,7 @@ class Making:
 
 def in_turns(lists, cycle, block):
     """What is to come, by the definition."""
-    waiting, opened, found, at, taken = list(lists), [None] * cycle, [], 0, 0
+    waiting, opened, result, at, taken = list(lists), [None] * cycle, [], 0, 0
     while waiting or any(o is not None for o in opened):
         if opened[at] is None and waiting:
             opened[at], taken = list(waiting.pop(0)), 0
@@ -57,28 +57,28 @@ def in_turns(lists, cycle, block):
             opened[at], at, taken = None, (at + 1) % cycle, 0
             continue
         value = opened[at].pop(0)
-        found.append(value)
+        result.append(value)
         taken += value != BAD
         if taken == block:
             at, taken = (at + 1) % cycle, 0
-    return found
+    return result
 
 
 def asked(run, sizes, stop=None):
     """Everything a run gives, asked for in turns of these sizes."""
-    found = []
+    result = []
     for i in range(10_000):
         if stop is not None and i == stop:
-            return found
+            return result
         try:
             block = run.next(sizes[i % len(sizes)], Step())
         except tf.errors.DataLossError:
-            found.append(BAD)
+            result.append(BAD)
             continue
         if block is None:
-            return found
+            return result
         assert block.size <= sizes[i % len(sizes)]
-        found += block.columns[0].tolist()
+        result += block.columns[0].tolist()
     raise AssertionError("it does not end")
 
 
@@ -112,9 +112,9 @@ def test_records_of_several_files_come_in_turns(tmp_path, parallel, session):
                 writer.write(b"%d %d" % (i, k))
     files = tf.data.Dataset.from_tensor_slices(names)
     records = files.interleave(tf.data.TFRecordDataset, 2, 3, num_parallel_calls=parallel).batch(1000)
-    found = session.run(records.make_one_shot_iterator().get_next())
+    result = session.run(records.make_one_shot_iterator().get_next())
     lists = [[b"%d %d" % (i, k) for k in range(100 + 7 * i)] for i in range(3)]
-    assert found.tolist() == in_turns(lists, 2, 3)
+    assert result.tolist() == in_turns(lists, 2, 3)
 
 
 @pytest.mark.parametrize("cycle", [1, 2, 7])
@@ -122,13 +122,13 @@ def test_a_dataset_that_cannot_be_opened_is_an_error_in_its_turn(cycle):
     values = tf.data.Dataset.from_tensor_slices(np.float32([1, np.nan, 2, np.nan, 3]))
     checked = values.map(lambda v: tf.check_numerics(v, "bad"))
     dataset = checked.interleave(tf.data.Dataset.from_tensors, cycle, num_parallel_calls=1)
-    following, found = dataset.make_one_shot_iterator().get_next(), []
+    following, result = dataset.make_one_shot_iterator().get_next(), []
     with tf.Session() as sess:
         while True:
             try:
-                found.append(sess.run(following))
+                result.append(sess.run(following))
             except tf.errors.InvalidArgumentError:
-                found.append("error")
+                result.append("error")
             except tf.errors.OutOfRangeError:
                 break
-    assert found == [1, "error", 2, "error", 3]
+    assert result == [1, "error", 2, "error", 3]

@@ -71,8 +71,8 @@ def test_a_handle_chooses_the_iterator(session):
     ).get_next()
     names = session.run([train.string_handle(), test.string_handle()])
     session.run(test.initializer)
-    found = [session.run(following, {handle: names[i]}) for i in (0, 1, 0, 1)]
-    assert found == [0, 0, 1, -1]
+    items = [session.run(following, {handle: names[i]}) for i in (0, 1, 0, 1)]
+    assert items == [0, 0, 1, -1]
     with pytest.raises(tf.errors.InvalidArgumentError, match="string_handle"):
         session.run(following, {handle: b"nobody"})
 
@@ -87,8 +87,8 @@ def test_a_one_shot_iterator_needs_no_state():
 
 def test_many_threads_share_an_iterator(session):
     following = Dataset.range(200).make_one_shot_iterator().get_next()
-    found = together(*[lambda: all_of(session, following)] * 4)
-    assert sorted(value for part in found for value in part) == list(range(200))
+    result = together(*[lambda: all_of(session, following)] * 4)
+    assert sorted(value for part in result for value in part) == list(range(200))
 
 
 def test_prefetching_threads_end_with_the_session_and_with_the_data():
@@ -108,8 +108,8 @@ def test_prefetching_threads_end_with_the_session_and_with_the_data():
 
 
 def test_what_is_prefetched_fails_in_its_turn(session):
-    made = Dataset.from_tensor_slices([2, 0, 4]).map(lambda x: 12 // x).prefetch(3)
-    following = made.make_one_shot_iterator().get_next()
+    result = Dataset.from_tensor_slices([2, 0, 4]).map(lambda x: 12 // x).prefetch(3)
+    following = result.make_one_shot_iterator().get_next()
     assert session.run(following) == 6
     with pytest.raises(tf.errors.InvalidArgumentError, match="division by zero"):
         session.run(following)
@@ -125,8 +125,8 @@ def test_waiting_for_an_element_ends_with_the_deadline(session):
         gate.wait(30)
         return value
 
-    made = Dataset.range(3).map(lambda x: tf.py_func(slow, [x], tf.int64)).prefetch(1)
-    following = made.make_one_shot_iterator().get_next()
+    result = Dataset.range(3).map(lambda x: tf.py_func(slow, [x], tf.int64)).prefetch(1)
+    following = result.make_one_shot_iterator().get_next()
     with pytest.raises(tf.errors.DeadlineExceededError):
         session.run(following, options=tf.RunOptions(timeout_in_ms=50))
     gate.set()
@@ -134,11 +134,14 @@ def test_waiting_for_an_element_ends_with_the_deadline(session):
 
 
 def test_helpers_of_both_versions():
-    made = Dataset.from_tensor_slices(([1], ["a"]))
-    assert tf.data.get_output_types(made) == (tf.int32, tf.string)
-    assert tf.data.get_output_classes(made) == (tf.Tensor, tf.Tensor)
-    assert [s.as_list() for s in tf.data.get_output_shapes(tf.data.make_one_shot_iterator(made))] == [[], []]
-    iterator = tf.data.make_initializable_iterator(made, shared_name="shared")
+    result = Dataset.from_tensor_slices(([1], ["a"]))
+    assert tf.data.get_output_types(result) == (tf.int32, tf.string)
+    assert tf.data.get_output_classes(result) == (tf.Tensor, tf.Tensor)
+    assert [s.as_list() for s in tf.data.get_output_shapes(tf.data.make_one_shot_iterator(result))] == [
+        [],
+        [],
+    ]
+    iterator = tf.data.make_initializable_iterator(result, shared_name="shared")
     assert iterator.initializer.type == "MakeIterator" and iterator._iterator_resource.op.type == "IteratorV2"
 
 

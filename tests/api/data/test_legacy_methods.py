@@ -7,13 +7,13 @@ import tensorfleet as tf
 
 def elements(dataset):
     following = dataset.make_one_shot_iterator().get_next()
-    found = []
+    result = []
     with tf.Session() as sess:
         try:
             while True:
-                found.append(sess.run(following))
+                result.append(sess.run(following))
         except tf.errors.OutOfRangeError:
-            return found
+            return result
 
 
 def test_elements_are_grouped_by_a_method():

@@ -32,8 +32,8 @@ def test_a_parallel_map_calls_its_function_with_several_elements_at_once():
         together.wait()
         return x * 10
 
-    made = Dataset.range(6).map(lambda x: call(meet, x), num_parallel_calls=3)
-    assert all_of(made) == [0, 10, 20, 30, 40, 50]
+    result = Dataset.range(6).map(lambda x: call(meet, x), num_parallel_calls=3)
+    assert all_of(result) == [0, 10, 20, 30, 40, 50]
 
 
 def test_map_and_batch_calls_its_function_with_several_elements_at_once():
@@ -71,17 +71,17 @@ def test_an_error_in_a_parallel_map_names_its_element_and_leaves_the_rest(sessio
         .make_one_shot_iterator()
         .get_next()
     )
-    found = []
+    results = []
     for _ in range(5):
         try:
-            found.append(int(session.run(following)))
+            results.append(int(session.run(following)))
         except tf.errors.InvalidArgumentError as e:
-            found.append(e.message)
+            results.append(e.message)
     with pytest.raises(tf.errors.OutOfRangeError):
         session.run(following)
-    assert [found[0], found[2], found[4]] == [1, 3, 5]
-    assert "2 is even" in found[1] and "in element 1 of the dataset" in found[1]
-    assert "4 is even" in found[3] and "in element 3 of the dataset" in found[3]
+    assert [results[0], results[2], results[4]] == [1, 3, 5]
+    assert "2 is even" in results[1] and "in element 1 of the dataset" in results[1]
+    assert "4 is even" in results[3] and "in element 3 of the dataset" in results[3]
 
 
 def test_threads_of_a_parallel_map_end_with_the_session():
@@ -130,8 +130,8 @@ def test_a_parallel_interleave_reads_several_datasets_at_once():
     def inner(x):
         return Dataset.from_tensors(x).map(lambda v: call(meet, v))
 
-    made = Dataset.range(2).interleave(inner, cycle_length=2, num_parallel_calls=2)
-    assert all_of(made) == [0, 1]
+    result = Dataset.range(2).interleave(inner, cycle_length=2, num_parallel_calls=2)
+    assert all_of(result) == [0, 1]
 
 
 def test_a_parallel_interleave_keeps_the_order_of_a_plain_one():
@@ -146,14 +146,14 @@ def test_a_parallel_interleave_keeps_the_order_of_a_plain_one():
 
 def overlapping():
     """A producer that tells when an element is made, and a step that ends only once the next one is."""
-    made = [threading.Event() for _ in range(6)]
+    items = [threading.Event() for _ in range(6)]
 
     def produce(x):
-        made[int(x)].set()
+        items[int(x)].set()
         return x
 
     def consume(x):
-        return x if made[int(x) + 1].wait(PATIENCE) else np.int64(-1)
+        return x if items[int(x) + 1].wait(PATIENCE) else np.int64(-1)
 
     return produce, consume
 
@@ -178,9 +178,9 @@ def test_a_staging_area_is_filled_while_the_step_runs(session):
 def test_a_queue_runner_fills_its_queue_while_the_step_runs(session):
     produce, consume = overlapping()
     number = tf.train.range_input_producer(6, num_epochs=1, shuffle=False, capacity=1).dequeue()
-    made = call(produce, tf.cast(number, tf.int64))
-    made.set_shape([])
-    step = call(consume, tf.train.batch([made], 1, capacity=1)[0])
+    result = call(produce, tf.cast(number, tf.int64))
+    result.set_shape([])
+    step = call(consume, tf.train.batch([result], 1, capacity=1)[0])
     session.run(tf.local_variables_initializer())
     coordinator = tf.train.Coordinator()
     threads = tf.train.start_queue_runners(session, coordinator)
@@ -196,13 +196,13 @@ def test_a_function_waits_for_a_queue_that_is_filled_later(session):
     iterator = Dataset.range(1).map(lambda x: x + queue.dequeue()).make_initializable_iterator()
     following = iterator.get_next()
     session.run(iterator.initializer)
-    found = []
-    thread = threading.Thread(target=lambda: found.append(session.run(following)))
+    results = []
+    thread = threading.Thread(target=lambda: results.append(session.run(following)))
     thread.start()
     thread.join(0.2)  # so that it waits; filled sooner, the queue would give its element at once
     session.run(fill)
     thread.join(PATIENCE)
-    assert found == [10]
+    assert results == [10]
 
 
 def test_the_next_batch_is_shipped_to_a_remote_trainer_while_its_step_runs(serve):

@@ -18,20 +18,20 @@ def reading():
 
 def taken_slowly(session, following, most, before=frozenset()):
     """What is taken with pauses in between, until a thread reads ahead or there were `most`."""
-    found = []
-    while len(found) < most and not reading() - before:
-        found.append(session.run(following))
+    result = []
+    while len(result) < most and not reading() - before:
+        result.append(session.run(following))
         time.sleep(0.01)
-    return found
+    return result
 
 
 def test_slow_steps_find_the_next_element_there(session):
     before = reading()
     following = Dataset.range(10**6).batch(2).make_one_shot_iterator().get_next()
-    found = taken_slowly(session, following, 2000, before)
+    result = taken_slowly(session, following, 2000, before)
     assert len(reading() - before) == 1
-    found += [session.run(following) for _ in range(50)]
-    assert np.concatenate(found).tolist() == list(range(2 * len(found)))
+    result += [session.run(following) for _ in range(50)]
+    assert np.concatenate(result).tolist() == list(range(2 * len(result)))
 
 
 def test_what_is_read_ahead_ends_as_it_would(session):
@@ -39,12 +39,12 @@ def test_what_is_read_ahead_ends_as_it_would(session):
     iterator = Dataset.from_tensor_slices(np.arange(3000)).shuffle(10, seed=3).make_initializable_iterator()
     following = iterator.get_next()
     session.run(iterator.initializer)
-    found = taken_slowly(session, following, 2900, before)
+    result = taken_slowly(session, following, 2900, before)
     assert reading() - before
     with pytest.raises(tf.errors.OutOfRangeError, match="End of sequence"):
         while True:
-            found.append(session.run(following))
-    assert sorted(found) == list(range(3000))
+            result.append(session.run(following))
+    assert sorted(result) == list(range(3000))
     assert not reading() - before
     session.run(iterator.initializer)
     assert 0 <= session.run(following) < 11
@@ -72,8 +72,8 @@ def test_functions_that_may_have_effects_wait_until_they_are_asked_for(session):
     )
     following = numbers.make_one_shot_iterator().get_next()
     before = reading()
-    found = taken_slowly(session, following, 40, before)
-    assert called == found == list(range(40))
+    result = taken_slowly(session, following, 40, before)
+    assert called == result == list(range(40))
 
 
 def test_a_cache_whose_folder_is_gone_is_closed(tmp_path):

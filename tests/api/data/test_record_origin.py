@@ -14,12 +14,12 @@ experimental = tf.data.experimental
 @pytest.fixture
 def files(tmp_path):
     """Three files of twelve lines; the eighth of the second has too few fields."""
-    made = []
+    results = []
     for k in range(3):
         lines = ["oops" if (k, i) == (1, 7) else f"{k},{i}" for i in range(12)]
-        made.append(tmp_path / f"{k}.csv")
-        made[-1].write_text("\n".join(lines) + "\n")
-    return [str(path) for path in made]
+        results.append(tmp_path / f"{k}.csv")
+        results[-1].write_text("\n".join(lines) + "\n")
+    return [str(path) for path in results]
 
 
 def decoded(line, *rest):

@@ -25,8 +25,8 @@ def test_rows_of_an_array_in_any_order_of_memory(session):
     following = iterator.get_next()
     for order in (numbers, np.asfortranarray(numbers), np.repeat(numbers, 2, axis=0)[::2]):
         session.run(iterator.initializer, {given: order})
-        found = session.run(following)
-        np.testing.assert_array_equal(found[np.argsort(found[:, 0])], numbers)
+        result = session.run(following)
+        np.testing.assert_array_equal(result[np.argsort(result[:, 0])], numbers)
 
 
 def test_a_place_restored_into_fewer_rows_is_refused(tmp_path, session):
@@ -53,11 +53,11 @@ def test_batches_that_are_kept_stay_as_they_were():
 
 def test_a_batch_may_begin_in_one_round_and_end_in_the_next():
     rows = repeated(ColumnSlices([np.arange(7)], 7), 3).start(None)
-    sizes, found = [], []
+    sizes, result = [], []
     while (block := rows.next(5, None)) is not None:
         sizes.append(block.size)
-        found += block.columns[0].tolist()
-    assert sizes == [5, 5, 5, 5, 1] and found == list(range(7)) * 3
+        result += block.columns[0].tolist()
+    assert sizes == [5, 5, 5, 5, 1] and result == list(range(7)) * 3
     assert rows.next(5, None) is None
 
 

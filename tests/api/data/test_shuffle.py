@@ -22,22 +22,22 @@ class Texts(DatasetRun):
     def next(self, n, step):
         if not self._texts:
             return None
-        found, self._texts = self._texts[: min(n, 3)], self._texts[min(n, 3) :]
-        return Block(len(found), [np.array(found, object)])
+        result, self._texts = self._texts[: min(n, 3)], self._texts[min(n, 3) :]
+        return Block(len(result), [np.array(result, object)])
 
 
 def shuffled(source, size, seed, asked):
     """All elements, asked for in turns of these sizes."""
     rounds = ShuffleSeeds((seed + 1, 0), again=True)
     run = ShuffleRun(source, size, rounds.next(), rounds)
-    found = []
+    result = []
     while True:
         for n in asked:
             block = run.next(n, None)
             if block is None:
-                return found
+                return result
             assert 1 <= block.size <= n
-            found += [int(v) for v in block.columns[0]]
+            result += [int(v) for v in block.columns[0]]
 
 
 @settings(max_examples=200, deadline=None)
@@ -51,9 +51,9 @@ def shuffled(source, size, seed, asked):
 def test_nothing_is_lost_or_doubled_and_nobody_comes_before_the_buffer_reaches_him(
     source, count, size, seed, asked
 ):
-    found = shuffled(source(count), size, seed, asked)
-    assert sorted(found) == list(range(count))
-    assert all(value < place + size for place, value in enumerate(found))
+    result = shuffled(source(count), size, seed, asked)
+    assert sorted(result) == list(range(count))
+    assert all(value < place + size for place, value in enumerate(result))
 
 
 @settings(max_examples=100, deadline=None)

@@ -21,7 +21,7 @@ def run():
         with tf.Session(config=TWO) as sess:
             sess.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
             sess.run(list(first))
-            found = [sess.run(f) for f in fetches]
-        return found[0] if len(found) == 1 else found
+            items = [sess.run(f) for f in fetches]
+        return items[0] if len(items) == 1 else items
 
     return evaluate

@@ -113,9 +113,9 @@ def test_the_sum_of_what_is_the_same_everywhere_is_refused(mirrored):
 
 
 def test_results_keep_their_structure(mirrored):
-    found = mirrored.run(lambda: {"a": [1, tf.constant(2)], "n": None})
-    assert found["a"][0] == 1 and found["n"] is None
-    assert len(mirrored.experimental_local_results(found["a"][1])) == 2
+    result = mirrored.run(lambda: {"a": [1, tf.constant(2)], "n": None})
+    assert result["a"][0] == 1 and result["n"] is None
+    assert len(mirrored.experimental_local_results(result["a"][1])) == 2
 
 
 def test_reducing_over_an_axis_weighs_elements_alike(mirrored, run):

@@ -58,8 +58,8 @@ def test_one_function_may_build_the_graph_of_all_workers(cluster):
             sess.run(v.initializer)
             return told(), sess.run(v + 1.0)
 
-    found = coordinator.run_distribute_coordinator(work, Strategy(False), cluster_spec=cluster)
-    assert found == ((f"grpc://{cluster['worker'][0]}", 2, True, True), 2.0)
+    result = coordinator.run_distribute_coordinator(work, Strategy(False), cluster_spec=cluster)
+    assert result == ((f"grpc://{cluster['worker'][0]}", 2, True, True), 2.0)
 
 
 def test_every_worker_may_have_a_thread_and_a_graph(cluster):
@@ -91,9 +91,9 @@ def test_an_independent_worker_has_a_server_of_its_own(monkeypatch, between):
     servers, seen = {}, {}
 
     def server(**given):
-        made = servers[given["task_type"], given["task_id"]] = SimpleNamespace(joined=False, **given)
-        made.join = lambda: setattr(made, "joined", True)
-        return made
+        result = servers[given["task_type"], given["task_id"]] = SimpleNamespace(joined=False, **given)
+        result.join = lambda: setattr(result, "joined", True)
+        return result
 
     monkeypatch.setattr(coordinator, "_run_std_server", server)
     cluster = {"worker": ["a:1", "b:1"], "ps": ["c:1"], "evaluator": ["d:1"]}

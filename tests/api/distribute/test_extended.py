@@ -55,12 +55,12 @@ def strategy():
 def test_a_strategy_of_ones_own_says_what_is_done(strategy):
     def replica(x):
         assert where.get_cross_replica_context() is None and where.get_strategy() is strategy
-        made = tf.Variable(1.0, name="v")
-        return x, tf.distribute.get_replica_context().merge_call(None), made
+        variable = tf.Variable(1.0, name="v")
+        return x, tf.distribute.get_replica_context().merge_call(None), variable
 
-    x, merged, made = strategy.extended.call_for_each_replica(replica, args=(3,))
+    x, merged, result = strategy.extended.call_for_each_replica(replica, args=(3,))
     assert (x, merged) == (3, "merged")
-    assert made == {
+    assert result == {
         "name": "v",
         "synchronization": tf.VariableSynchronization.AUTO,
         "aggregation": tf.VariableAggregation.NONE,

@@ -9,14 +9,14 @@ from .conftest import TWO
 
 
 def _all(mirrored, iterator, element):
-    found = []
+    result = []
     with tf.Session(config=TWO) as sess:
         sess.run(iterator.initialize())
         while True:
             try:
-                found.append([a.tolist() for a in sess.run(mirrored.unwrap(element))])
+                result.append([a.tolist() for a in sess.run(mirrored.unwrap(element))])
             except tf.errors.OutOfRangeError:
-                return found
+                return result
 
 
 def test_a_batch_is_divided_among_the_replicas(mirrored):
@@ -36,10 +36,10 @@ def test_a_distributed_dataset_makes_iterators_of_both_kinds(mirrored):
 
 
 def test_an_input_function_gives_each_replica_batches_of_its_own(mirrored):
-    told = []
+    results = []
 
     def input_fn(context):
-        told.append((context.num_input_pipelines, context.input_pipeline_id, context.num_replicas_in_sync))
+        results.append((context.num_input_pipelines, context.input_pipeline_id, context.num_replicas_in_sync))
         assert context.get_per_replica_batch_size(8) == 4
         with pytest.raises(ValueError, match="not divisible"):
             context.get_per_replica_batch_size(7)
@@ -47,7 +47,7 @@ def test_an_input_function_gives_each_replica_batches_of_its_own(mirrored):
 
     iterator = mirrored.make_input_fn_iterator(input_fn)
     assert _all(mirrored, iterator, iterator.get_next()) == [[[0], [1]], [[2], [3]], [[4], [5]]]
-    assert told == [(1, 0, 2)]
+    assert results == [(1, 0, 2)]
 
 
 def test_elements_keep_their_structure_and_sparse_ones_are_divided_too(mirrored):

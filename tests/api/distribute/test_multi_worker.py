@@ -31,11 +31,11 @@ def cluster(serve):
 
 def each(work):
     """Calls `work(0)` and `work(1)` at once; gives what they return."""
-    found, failures = [None, None], []
+    result, failures = [None, None], []
 
     def call(i):
         try:
-            found[i] = work(i)
+            result[i] = work(i)
         except BaseException as error:
             failures.append(error)
 
@@ -46,7 +46,7 @@ def each(work):
         thread.join(120)
     if failures:
         raise failures[0]
-    return found
+    return result
 
 
 def test_workers_start_alike_and_train_as_one(cluster):

@@ -74,10 +74,10 @@ def test_a_variable_goes_to_its_server_whatever_surrounds_it(cluster):
                 d, beside = tf.get_variable("d", initializer=1.0), tf.constant(1.0)
             return b, c, d, there, beside
 
-        made = strategy.extended.call_for_each_replica(replica)
-    assert [v.device for v in (a, *made[:3])] == [f"/job:ps/task:{i}" for i in (0, 1, 1, 0)]
-    assert made[3].device == "/job:worker/replica:0/task:0/device:CPU:0"
-    assert "/job:ps/" in made[4].device
+        result = strategy.extended.call_for_each_replica(replica)
+    assert [v.device for v in (a, *result[:3])] == [f"/job:ps/task:{i}" for i in (0, 1, 1, 0)]
+    assert result[3].device == "/job:worker/replica:0/task:0/device:CPU:0"
+    assert "/job:ps/" in result[4].device
 
 
 def test_a_worker_may_have_several_replicas(cluster):

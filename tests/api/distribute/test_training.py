@@ -52,12 +52,12 @@ def test_two_replicas_make_the_steps_of_one_with_both_batches(name, mirrored):
         step = tf.train.get_or_create_global_step()
         with tf.variable_scope("", use_resource=True):
             op = OPTIMIZERS[name]().minimize(_loss(batch), global_step=step)
-        found = dict(
+        result = dict(
             zip([v.name for v in tf.global_variables()], _after(op, tf.global_variables()), strict=True)
         )
-    assert set(names) == set(found)
+    assert set(names) == set(result)
     for own, value in zip(names, ours, strict=True):
-        np.testing.assert_allclose(value, found[own], rtol=1e-5, atol=1e-6, err_msg=own)
+        np.testing.assert_allclose(value, result[own], rtol=1e-5, atol=1e-6, err_msg=own)
 
 
 def test_all_copies_stay_equal(mirrored):

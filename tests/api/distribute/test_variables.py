@@ -36,8 +36,8 @@ def test_replicas_share_the_variables_they_make(mirrored, run, make):
             return tf.Variable(2.0, name="w") * mine()
         return tf.get_variable("w", initializer=2.0) * mine()
 
-    found = mirrored.run(step)
-    one, two = run(mirrored.unwrap(found))
+    result = mirrored.run(step)
+    one, two = run(mirrored.unwrap(result))
     np.testing.assert_array_equal(np.ravel(one) * 2, np.ravel(two))
     assert [v.op.name for v in tf.trainable_variables()] == (
         ["dense/kernel", "dense/bias"] if make == "layer" else ["w"]

@@ -16,11 +16,11 @@ def test_steps_at_the_same_time_are_one_batch():
     x = tf.placeholder(tf.float32, [None, 2])
     (y,) = double(x)
     assert y.op.type == "BatchFunction"
-    found = {}
+    by_name = {}
     with tf.Session() as sess:
 
         def run(i):
-            found[i] = sess.run(y, {x: np.full([2, 2], i, np.float32)})
+            by_name[i] = sess.run(y, {x: np.full([2, 2], i, np.float32)})
 
         # Two calls of two rows fill a batch: neither waits for the time to be over.
         threads = [threading.Thread(target=run, args=(i,)) for i in (1, 2)]
@@ -28,7 +28,7 @@ def test_steps_at_the_same_time_are_one_batch():
             thread.start()
         for thread in threads:
             thread.join(30)
-    assert {i: v.tolist() for i, v in found.items()} == {i: [[2.0 * i] * 2] * 2 for i in (1, 2)}
+    assert {i: v.tolist() for i, v in by_name.items()} == {i: [[2.0 * i] * 2] * 2 for i in (1, 2)}
 
 
 def test_a_batch_is_filled_up_to_an_allowed_size():

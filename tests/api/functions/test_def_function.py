@@ -15,20 +15,20 @@ def test_a_function_is_traced_once_for_each_kind_of_arguments():
         seen.append((x.dtype, x.shape.as_list(), times))
         return x * times
 
-    made = [
+    results = [
         double(tf.constant(1)),
         double(tf.constant(5)),
         double(np.array([1.0, 2.0])),
         double(tf.constant(1), times=3),
     ]
-    assert [np.asarray(v).tolist() for v in run(made)] == [2, 10, [2.0, 4.0], 3]
+    assert [np.asarray(v).tolist() for v in run(results)] == [2, 10, [2.0, 4.0], 3]
     assert seen == [(tf.int32, [], 2), (tf.float64, [2], 2), (tf.int32, [], 3)]
 
 
 def test_without_effects_a_call_is_one_operation():
-    made = tf.function(lambda x: x * x + 1.0)(tf.constant(3.0))
-    assert made.op.type == "PartitionedCall"
-    assert run([made, *tf.gradients(made, made.op.inputs[0])]) == [10.0, 6.0]
+    result = tf.function(lambda x: x * x + 1.0)(tf.constant(3.0))
+    assert result.op.type == "PartitionedCall"
+    assert run([result, *tf.gradients(result, result.op.inputs[0])]) == [10.0, 6.0]
 
 
 def test_a_signature_serves_all_shapes():
@@ -53,9 +53,9 @@ def test_structures_go_in_and_out():
     def both(pair, options):
         return {"sum": pair[0] + pair[1], "rest": (options["k"], None)}
 
-    made = both((tf.constant(1), tf.constant(2)), {"k": tf.constant(3)})
-    assert made["rest"][1] is None
-    assert run([made["sum"], made["rest"][0]]) == [3, 3]
+    result = both((tf.constant(1), tf.constant(2)), {"k": tf.constant(3)})
+    assert result["rest"][1] is None
+    assert run([result["sum"], result["rest"][0]]) == [3, 3]
 
 
 def test_effects_are_in_the_order_of_the_program():
@@ -73,10 +73,10 @@ def test_effects_are_in_the_order_of_the_program():
         return before, v.read_value()
 
     with tf.Session() as sess:
-        made = change(tf.constant(2.0))
+        result = change(tf.constant(2.0))
         sess.run(v.initializer)
         for _ in range(3):
-            before, after = sess.run(made)
+            before, after = sess.run(result)
             assert after == before * 10 + 3.5
             assert sess.run(v) == after
 
@@ -88,10 +88,10 @@ def test_a_function_without_results_is_an_operation():
     def reset(x):
         v.assign(x)
 
-    made = reset(tf.constant(7.0))
+    result = reset(tf.constant(7.0))
     with tf.Session() as sess:
         sess.run(v.initializer)
-        sess.run(made)
+        sess.run(result)
         assert sess.run(v) == 7
 
 
@@ -108,12 +108,12 @@ class Model:
 
 def test_variables_are_made_in_the_first_call_around_the_function():
     first, second = Model(), Model()
-    made = [first(tf.ones([1, 2])), first(tf.ones([3, 2])), second(tf.ones([1, 2]))]
+    results = [first(tf.ones([1, 2])), first(tf.ones([3, 2])), second(tf.ones([1, 2]))]
     assert [v.op.name for v in tf.global_variables()] == ["w", "w_1"]
-    (slope,) = tf.gradients(made[1], first.w)
-    found = run_initialized([*made, slope])
-    assert found[0].tolist() == [[6.0]] and found[1].shape == (3, 1)
-    np.testing.assert_array_equal(found[3], [[3.0], [3.0]])
+    (slope,) = tf.gradients(results[1], first.w)
+    result = run_initialized([*results, slope])
+    assert result[0].tolist() == [[6.0]] and result[1].shape == (3, 1)
+    np.testing.assert_array_equal(result[3], [[3.0], [3.0]])
 
 
 def test_a_function_cannot_make_variables_each_time():
@@ -133,11 +133,11 @@ def test_a_step_of_training_is_a_function():
         return loss
 
     with tf.Session() as sess:
-        made = step(tf.constant([0.0, 0.0]))
+        result = step(tf.constant([0.0, 0.0]))
         sess.run(w.initializer)
-        assert sess.run([made, made][0]) == 5.0
+        assert sess.run([result, result][0]) == 5.0
         np.testing.assert_allclose(sess.run(w), [0.5, 1.0])
-        assert sess.run(made) == pytest.approx(1.25)
+        assert sess.run(result) == pytest.approx(1.25)
 
 
 def test_an_optimizer_of_version_1_works_inside():
@@ -148,9 +148,9 @@ def test_an_optimizer_of_version_1_works_inside():
         return tf.train.GradientDescentOptimizer(0.5).minimize(w * w, var_list=[w])
 
     with tf.Session() as sess:
-        made = step()
+        result = step()
         sess.run(tf.global_variables_initializer())
-        sess.run(made)
+        sess.run(result)
         assert sess.run(w) == 0.0
 
 
@@ -175,14 +175,14 @@ def test_a_concrete_function():
     def times(x):
         return {"y": x * v}
 
-    made = times.get_concrete_function(tf.TensorSpec([None], tf.float32))
-    assert made.inputs[0].shape.as_list() == [None] and made.outputs[0].dtype == tf.float32
-    assert made.structured_input_signature == ((tf.TensorSpec([None], tf.float32),), {})
-    assert made.variables == [v] and made.captured_inputs == [v.handle]
-    assert made.output_dtypes == {"y": tf.float32}
-    assert run_initialized(made(tf.constant([1.0, 2.0])))["y"].tolist() == [2.0, 4.0]
+    result = times.get_concrete_function(tf.TensorSpec([None], tf.float32))
+    assert result.inputs[0].shape.as_list() == [None] and result.outputs[0].dtype == tf.float32
+    assert result.structured_input_signature == ((tf.TensorSpec([None], tf.float32),), {})
+    assert result.variables == [v] and result.captured_inputs == [v.handle]
+    assert result.output_dtypes == {"y": tf.float32}
+    assert run_initialized(result(tf.constant([1.0, 2.0])))["y"].tolist() == [2.0, 4.0]
     with pytest.raises(ValueError, match="not compatible with the shape this function was traced with"):
-        made(tf.constant([[1.0]]))
+        result(tf.constant([[1.0]]))
 
 
 def test_a_wrapped_function_keeps_its_variables_and_can_be_cut():
@@ -253,12 +253,12 @@ def test_a_keras_model_is_trained_in_a_function():
         return loss
 
     x = np.random.RandomState(0).rand(32, 3).astype(np.float32)
-    made = step(tf.constant(x), tf.constant(x.sum(1, keepdims=True)))
+    result = step(tf.constant(x), tf.constant(x.sum(1, keepdims=True)))
     assert model.trainable_variables[0].op.name == "sequential/dense/kernel"
     variables = [*tf.global_variables(), *mean.variables, *optimizer.variables()]
     with tf.Session() as sess:
         sess.run([v.initializer for v in variables])
-        losses = [sess.run(made) for _ in range(40)]
+        losses = [sess.run(result) for _ in range(40)]
         assert losses[-1] < losses[0] / 4
         assert sess.run(mean.result()) == pytest.approx(np.mean(losses), rel=1e-4)
         assert sess.run(optimizer.iterations) == 40

@@ -28,25 +28,25 @@ def test_a_function_has_the_same_name_in_every_graph():
 
 
 def test_a_definition_is_a_function_again():
-    made = function._from_definition(square.definition, grad_func=double_gradient)
-    assert (made.name, made.definition) == (square.name, square.definition)
-    assert made.grad_func_name == square.grad_func_name == double_gradient.name
-    assert made.declared_input_types == (tf.float32,) and made.captured_inputs == []
+    result = function._from_definition(square.definition, grad_func=double_gradient)
+    assert (result.name, result.definition) == (square.name, square.definition)
+    assert result.grad_func_name == square.grad_func_name == double_gradient.name
+    assert result.declared_input_types == (tf.float32,) and result.captured_inputs == []
     with tf.Graph().as_default():
         x = tf.constant(3.0)
-        y = made(x)
+        y = result(x)
         with tf.Session() as sess:
-            assert sess.run([y, made(y), tf.gradients(y, x)[0]]) == [9.0, 81.0, 6.0]
+            assert sess.run([y, result(y), tf.gradients(y, x)[0]]) == [9.0, 81.0, 6.0]
 
 
 def test_a_library_gives_its_functions_with_their_gradients():
     with tf.Graph().as_default() as g:
         square(tf.constant(3.0))
         library = g.as_graph_def().library
-    found = {f.name: f for f in function.from_library(library)}
-    assert set(found) == {square.name, double_gradient.name}
-    assert found[square.name].grad_func_name == double_gradient.name
-    assert found[double_gradient.name].grad_func_name is None
+    by_name = {f.name: f for f in function.from_library(library)}
+    assert set(by_name) == {square.name, double_gradient.name}
+    assert by_name[square.name].grad_func_name == double_gradient.name
+    assert by_name[double_gradient.name].grad_func_name is None
     assert function.from_library(FunctionDefLibrary()) == []
 
 

@@ -44,17 +44,17 @@ def test_gradients_go_through():
 
 
 def test_results_take_the_type_that_was_asked_for():
-    made = tf.py_function(lambda a: a.numpy().astype(np.int32), [[1.0, 2.0]], tf.float32)
-    assert run(made).dtype == np.float32
+    result = tf.py_function(lambda a: a.numpy().astype(np.int32), [[1.0, 2.0]], tf.float32)
+    assert run(result).dtype == np.float32
     text = tf.py_function(lambda s: s.numpy().decode() + "!", [tf.constant("hey")], tf.string)
     assert run(text) == b"hey!"
 
 
 def test_a_function_for_its_effect():
     calls = []
-    made = tf.py_function(lambda a: calls.append(a.numpy()), [1], [])
-    assert made.type == "EagerPyFunc"
-    run(made)
+    result = tf.py_function(lambda a: calls.append(a.numpy()), [1], [])
+    assert result.type == "EagerPyFunc"
+    run(result)
     assert calls == [1]
 
 
@@ -75,6 +75,6 @@ def test_it_works_in_datasets(session):
 
 
 def test_a_variable_cannot_be_returned():
-    made = script_ops.eager_py_func(lambda: tf.Variable(1.0, use_resource=True), [], tf.float32)
+    result = script_ops.eager_py_func(lambda: tf.Variable(1.0, use_resource=True), [], tf.float32)
     with pytest.raises(tf.errors.UnknownError, match="Attempting to return a variable"):
-        run(made)
+        run(result)

@@ -58,17 +58,17 @@ def test_an_area_of_one_color_keeps_exactly_that_color(session):
 @pytest.mark.parametrize("sizes", [(128, 200), (33, 100), (200, 31), (7, 90)])
 def test_a_matrix_in_blocks_is_the_matrix(sizes):
     weights = _cubic_matrix(*sizes, (False, True))
-    made = [np.pad(part, ((0, 0), (start, sizes[0] - end))) for start, end, part in _blocks(weights)]
-    np.testing.assert_array_equal(np.concatenate(made), weights)
+    items = [np.pad(part, ((0, 0), (start, sizes[0] - end))) for start, end, part in _blocks(weights)]
+    np.testing.assert_array_equal(np.concatenate(items), weights)
 
 
 @pytest.mark.parametrize("width", [50, 129])
 def test_wide_pictures_are_resized_alike_in_xla(width):
     x = np.random.RandomState(0).rand(2, 9, width, 3).astype(np.float32)
     resized = Kernel(tf.image.resize_bicubic(x, [11, 201]).op)
-    (found,) = resized.call(load_jax()[1], [x, np.array([11, 201])])
+    (result,) = resized.call(load_jax()[1], [x, np.array([11, 201])])
     across, down = _cubic_matrix(width, 201, (False, False)), _cubic_matrix(9, 11, (False, False))
-    np.testing.assert_allclose(found, np.einsum("ow,ph,bhwc->bpoc", across, down, x), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(result, np.einsum("ow,ph,bhwc->bpoc", across, down, x), rtol=1e-4, atol=1e-5)
 
 
 def test_gradients_of_crops_reach_images_and_boxes(session):

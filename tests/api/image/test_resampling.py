@@ -24,9 +24,9 @@ def test_pixels_are_taken_by_their_centers():
 @pytest.mark.parametrize("antialias", [False, True])
 def test_an_area_of_one_color_keeps_it(method, antialias):
     x = np.full((1, 7, 5, 3), 3.0, np.float32)
-    made = image_ops.resize_images_v2(x, [4, 9], method, antialias=antialias)
-    assert made.shape == [1, 4, 9, 3]
-    np.testing.assert_allclose(_run(made), 3, rtol=1e-5)
+    result = image_ops.resize_images_v2(x, [4, 9], method, antialias=antialias)
+    assert result.shape == [1, 4, 9, 3]
+    np.testing.assert_allclose(_run(result), 3, rtol=1e-5)
 
 
 def test_what_gets_smaller_is_smoothed_when_asked():

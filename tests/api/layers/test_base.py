@@ -175,8 +175,10 @@ def test_a_copy_of_a_layer_shares_what_is_in_the_graph():
     layer(tf.zeros([1, 3]))
     layer.extra = tf.constant(1.0)
     layer.options = {"rate": [1, 2]}
-    made = copy.deepcopy(layer)
-    assert (made.name, made.scope_name) == ("d", "d")
-    assert made.kernel is layer.kernel and made.extra is layer.extra and made.variables == layer.variables
-    made.options["rate"].append(3)
+    result = copy.deepcopy(layer)
+    assert (result.name, result.scope_name) == ("d", "d")
+    assert (
+        result.kernel is layer.kernel and result.extra is layer.extra and result.variables == layer.variables
+    )
+    result.options["rate"].append(3)
     assert layer.options == {"rate": [1, 2]}

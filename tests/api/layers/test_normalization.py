@@ -26,14 +26,14 @@ def test_training_uses_and_keeps_the_statistics_of_the_batch(shape, late, fused,
     count = data.size // 3
     kept = variance * count / (count - 1) if fused is None and len(shape) == 4 else variance
     session.run(tf.global_variables_initializer())
-    found, _ = session.run([y, updates], {x: data})
-    np.testing.assert_allclose(found, normal(data, mean, variance), rtol=1e-3, atol=1e-4)
+    result, _ = session.run([y, updates], {x: data})
+    np.testing.assert_allclose(result, normal(data, mean, variance), rtol=1e-3, atol=1e-4)
     moving = session.run(["batch_normalization/moving_mean:0", "batch_normalization/moving_variance:0"])
     np.testing.assert_allclose(moving[0], 0.2 * mean, rtol=1e-5)
     np.testing.assert_allclose(moving[1], 0.8 + 0.2 * kept, rtol=1e-4)
     if late:
-        found, _ = session.run([y, updates], {x: data, training: False})
-        np.testing.assert_allclose(found, normal(data, *moving), rtol=1e-3, atol=1e-4)
+        result, _ = session.run([y, updates], {x: data, training: False})
+        np.testing.assert_allclose(result, normal(data, *moving), rtol=1e-3, atol=1e-4)
         again = session.run(["batch_normalization/moving_mean:0", "batch_normalization/moving_variance:0"])
         assert (again[0] == moving[0]).all() and (again[1] == moving[1]).all()
 

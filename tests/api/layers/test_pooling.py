@@ -19,10 +19,10 @@ def test_windows_of_two_are_pooled(kind, rank, first, session):
     function = getattr(tf.layers, f"{kind}_pooling{rank}d")
     y = function(given, 2, 2, data_format=layout)
     assert y.name.startswith(f"{kind}_pooling{rank}d/")
-    found = session.run(y)
+    result = session.run(y)
     layer = getattr(tf.layers, f"{kind.capitalize()}Pooling{rank}D")(2, 2, data_format=layout)
-    assert layer.compute_output_shape(given.shape).as_list() == list(found.shape)
-    np.testing.assert_allclose(np.moveaxis(found, 1, -1) if first else found, wanted, rtol=1e-6)
+    assert layer.compute_output_shape(given.shape).as_list() == list(result.shape)
+    np.testing.assert_allclose(np.moveaxis(result, 1, -1) if first else result, wanted, rtol=1e-6)
 
 
 def test_inputs_of_another_rank_are_refused():

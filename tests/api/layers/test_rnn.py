@@ -11,9 +11,9 @@ C, H = (np.random.RandomState(i).randn(4, 3).astype(np.float32) for i in (1, 2))
 
 @pytest.fixture(autouse=True)
 def graph():
-    with tf.Graph().as_default() as made:
+    with tf.Graph().as_default() as result:
         tf.set_random_seed(1)
-        yield made
+        yield result
 
 
 def sigmoid(x):
@@ -105,9 +105,9 @@ def test_the_fused_lstm_is_the_block_cell_step_by_step():
         scope=tf.get_variable_scope(),
     )
     grads = [tf.gradients(tf.reduce_sum(o * o), tf.trainable_variables()[0])[0] for o in (outs, wanted)]
-    found, _ = run([outs, c, h, wanted, state.c, state.h, *grads])
+    result, _ = run([outs, c, h, wanted, state.c, state.h, *grads])
     for a, b in [(0, 3), (1, 4), (2, 5), (6, 7)]:
-        np.testing.assert_allclose(found[a], found[b], rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(result[a], result[b], rtol=1e-4, atol=1e-6)
 
 
 def test_stacked_cells_have_their_own_variables():
@@ -286,11 +286,11 @@ def test_cells_refuse_integers_and_a_batch_that_is_not_the_inputs():
 
 def test_wrapped_cells_are_made_again_from_their_description():
     wrapped = tf.nn.rnn_cell.DeviceWrapper(tf.nn.rnn_cell.LSTMCell(3), "/cpu:0")
-    told = wrapped.get_config()
-    assert told["cell"]["class_name"] == "LSTMCell" and told["cell"]["config"]["num_units"] == 3
-    again = tf.nn.rnn_cell.DeviceWrapper.from_config(told)
+    result = wrapped.get_config()
+    assert result["cell"]["class_name"] == "LSTMCell" and result["cell"]["config"]["num_units"] == 3
+    again = tf.nn.rnn_cell.DeviceWrapper.from_config(result)
     assert again.state_size == wrapped.state_size
-    given = {**told, "cell": tf.nn.rnn_cell.GRUCell(5)}
+    given = {**result, "cell": tf.nn.rnn_cell.GRUCell(5)}
     assert tf.nn.rnn_cell.DeviceWrapper.from_config(given).output_size == 5
 
 
@@ -304,6 +304,6 @@ def test_what_is_emitted_may_have_a_rank_that_is_fed(session):
         return tf.fill([2], time >= 4), tf.zeros([2, 1]), following, emitted, None
 
     outputs, _, _ = tf.nn.raw_rnn(cell, loop)
-    made = outputs.stack()
+    result = outputs.stack()
     session.run(tf.global_variables_initializer())
-    assert session.run(made, {rank: 3}).shape == (4, 2, 3)
+    assert session.run(result, {rank: 3}).shape == (4, 2, 3)

@@ -92,8 +92,8 @@ def test_two_metrics_have_variables_of_their_own():
 def test_the_area_under_a_curve_of_ranks():
     positive, negative = SCORES[TRUTH], SCORES[~TRUTH]
     wanted = (positive[:, None] > negative[None]).mean()
-    found = over_batches(lambda y, p: M.auc(y, p, num_thresholds=2000), TRUTH, SCORES)
-    assert found == pytest.approx(wanted, abs=2e-3)
+    result = over_batches(lambda y, p: M.auc(y, p, num_thresholds=2000), TRUTH, SCORES)
+    assert result == pytest.approx(wanted, abs=2e-3)
     with pytest.raises(ValueError, match="curve must be either ROC or PR"):
         M.auc([True], [0.5], curve="XYZ")
     with pytest.raises(ValueError, match="Invalid summation_method"):

@@ -12,17 +12,17 @@ FILTER = np.random.RandomState(1).randn(3, 2, 3, 4).astype(np.float32)
 @pytest.mark.parametrize("padding", ["SAME", "VALID"])
 @pytest.mark.parametrize("rate", [[2, 2], [2, 1], [1, 3]])
 def test_dilation_by_space_to_batch_is_dilation(session, padding, rate):
-    made = tf.nn.convolution(tf.constant(IMAGES), FILTER, padding, dilation_rate=rate)
+    result = tf.nn.convolution(tf.constant(IMAGES), FILTER, padding, dilation_rate=rate)
     plain = tf.nn.conv2d(tf.constant(IMAGES), FILTER, 1, padding, dilations=rate)
-    np.testing.assert_allclose(*session.run([made, plain]), rtol=1e-4, atol=1e-4)
-    assert made.op.type == "BatchToSpaceND"
+    np.testing.assert_allclose(*session.run([result, plain]), rtol=1e-4, atol=1e-4)
+    assert result.op.type == "BatchToSpaceND"
 
 
 def test_dilation_with_channels_first_and_an_unknown_size(session):
     x = tf.placeholder(tf.float32, [None, 3, None, None])
-    made = tf.nn.convolution(x, FILTER, "VALID", dilation_rate=[2, 2], data_format="NCHW")
+    result = tf.nn.convolution(x, FILTER, "VALID", dilation_rate=[2, 2], data_format="NCHW")
     plain = tf.nn.conv2d(tf.constant(IMAGES), FILTER, 1, "VALID", dilations=[2, 2])
-    got, expected = session.run([made, plain], {x: np.transpose(IMAGES, [0, 3, 1, 2])})
+    got, expected = session.run([result, plain], {x: np.transpose(IMAGES, [0, 3, 1, 2])})
     np.testing.assert_allclose(got, np.transpose(expected, [0, 3, 1, 2]), rtol=1e-4, atol=1e-4)
 
 
@@ -82,10 +82,10 @@ def test_pool_of_any_rank_and_dilation(session):
 
 def test_channels_in_front_of_unknown_space_are_known():
     images = tf.placeholder(tf.float32, [1, 10, None, None])
-    made = tf.nn.convolution(
+    result = tf.nn.convolution(
         images, tf.zeros([3, 3, 10, 20]), "VALID", dilation_rate=[2, 2], data_format="NCHW"
     )
-    assert made.shape.as_list() == [1, 20, None, None]
+    assert result.shape.as_list() == [1, 20, None, None]
 
 
 def test_a_transposed_convolution_takes_its_number_of_dimensions_from_the_shape_of_its_result(session):

@@ -29,10 +29,10 @@ def test_a_table_in_parts_is_looked_up_as_one(session, strategy, count):
     else:
         parts = np.array_split(TABLE, count)
     ids = tf.placeholder(tf.int64, [None, 2])
-    found = tf.nn.embedding_lookup([tf.constant(p) for p in parts], ids, partition_strategy=strategy)
-    assert found.shape.as_list() == [None, 2, 4]
+    result = tf.nn.embedding_lookup([tf.constant(p) for p in parts], ids, partition_strategy=strategy)
+    assert result.shape.as_list() == [None, 2, 4]
     wanted = np.array([[0, 9], [4, 5], [7, 7]])
-    np.testing.assert_array_equal(session.run(found, {ids: wanted}), TABLE[wanted])
+    np.testing.assert_array_equal(session.run(result, {ids: wanted}), TABLE[wanted])
 
 
 def test_a_partitioned_variable(session):
@@ -74,10 +74,10 @@ def test_a_function_of_the_rows_is_computed_where_each_part_is(session):
     table = np.arange(12.0, dtype=np.float32).reshape(6, 2)
     ids = [[0, 5], [3, 3]]
     for parts in ([table], [table[0::2], table[1::2]]):
-        made = embedding_ops._embedding_lookup_and_transform(
+        result = embedding_ops._embedding_lookup_and_transform(
             parts, ids, transform_fn=lambda rows: tf.reduce_sum(rows, axis=1)
         )
-        np.testing.assert_array_equal(session.run(made), table.sum(axis=1)[np.array(ids)])
+        np.testing.assert_array_equal(session.run(result), table.sum(axis=1)[np.array(ids)])
     rows = embedding_ops.embedding_lookup_v2([table[:3], table[3:]], ids)
     np.testing.assert_array_equal(session.run(rows), table[np.array(ids)])
 

@@ -88,5 +88,5 @@ def test_a_model_without_tags_is_found(tmp_path):
         builder.add_meta_graph_and_variables(sess, [])
         builder.save()
     common = (None, None, None, False, "", "", "", None, str(tmp_path / "model"))
-    made = freeze.freeze_graph(None, None, False, None, "y", *common, saved_model_tags="")
-    assert "VariableV2" not in {n.op for n in made.node}
+    result = freeze.freeze_graph(None, None, False, None, "y", *common, saved_model_tags="")
+    assert "VariableV2" not in {n.op for n in result.node}

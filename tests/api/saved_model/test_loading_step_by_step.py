@@ -11,9 +11,9 @@ def write(folder, make_builder, **operations):
     with tf.Graph().as_default(), tf.Session() as session:
         x, y = tf.Variable(5, name="x"), tf.Variable(11, name="y")
         session.run(tf.global_variables_initializer())
-        made = {key: make(x, y) for key, make in operations.items()}
+        by_name = {key: make(x, y) for key, make in operations.items()}
         builder_of_model = make_builder(folder)
-        builder_of_model.add_meta_graph_and_variables(session, ["tag"], **made)
+        builder_of_model.add_meta_graph_and_variables(session, ["tag"], **by_name)
         builder_of_model.save()
     return loader_impl.SavedModelLoader(folder)
 
@@ -73,12 +73,12 @@ def test_assets_in_a_list(tmp_path):
         path = tf.constant(str(tmp_path / "words.txt"), name="words")
         used = tf.Variable("", name="used")
         session.run(used.initializer)
-        made = builder._SavedModelBuilder(str(tmp_path / "model"))
-        made.add_meta_graph_and_variables(
+        result = builder._SavedModelBuilder(str(tmp_path / "model"))
+        result.add_meta_graph_and_variables(
             session, ["tag"], assets_list=[path], init_op=tf.group(used.assign(path))
         )
-        made.add_meta_graph(["other"])
-        made.save()
+        result.add_meta_graph(["other"])
+        result.save()
     with tf.Graph().as_default(), tf.Session() as session:
         meta = tf.saved_model.load(session, ["tag"], str(tmp_path / "model"))
         assert [a.filename for a in meta.asset_file_def] == ["words.txt"]
@@ -87,11 +87,11 @@ def test_assets_in_a_list(tmp_path):
 
 def test_reserved_keys_and_what_is_no_operation_are_refused(tmp_path, session):
     signature = tf.saved_model.build_signature_def({}, {}, "m")
-    made = builder._SavedModelBuilder(str(tmp_path / "model"))
+    result = builder._SavedModelBuilder(str(tmp_path / "model"))
     with pytest.raises(KeyError, match="reserved"):
-        made.add_meta_graph_and_variables(session, ["tag"], {constants.TRAIN_OP_SIGNATURE_KEY: signature})
+        result.add_meta_graph_and_variables(session, ["tag"], {constants.TRAIN_OP_SIGNATURE_KEY: signature})
     with pytest.raises(TypeError, match="must be a Tensor or an Operation"):
-        made.add_meta_graph_and_variables(session, ["tag"], init_op="no")
+        result.add_meta_graph_and_variables(session, ["tag"], init_op="no")
 
 
 def test_an_operation_is_described_by_its_name():

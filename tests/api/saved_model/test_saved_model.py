@@ -153,19 +153,19 @@ def test_signatures_that_servers_know_are_valid(kind):
     utils = tf.saved_model.signature_def_utils
     examples = tf.placeholder(tf.string, [None])
     scores = tf.placeholder(tf.float32, [None])
-    made = {
+    predictions = {
         "classify": lambda: utils.classification_signature_def(examples, examples, scores),
         "regress": lambda: utils.regression_signature_def(examples, scores),
         "predict": lambda: utils.predict_signature_def({"x": scores}, {"y": scores}),
     }[kind]()
-    assert made.method_name == f"tensorflow/serving/{kind}"
-    assert utils.is_valid_signature(made)
-    made.inputs["another"].CopyFrom(tf.saved_model.build_tensor_info(scores))
-    assert utils.is_valid_signature(made) == (kind == "predict")
+    assert predictions.method_name == f"tensorflow/serving/{kind}"
+    assert utils.is_valid_signature(predictions)
+    predictions.inputs["another"].CopyFrom(tf.saved_model.build_tensor_info(scores))
+    assert utils.is_valid_signature(predictions) == (kind == "predict")
 
 
 def test_a_sparse_tensor_is_found_again():
     sparse = tf.SparseTensor([[0, 1]], [2.0], [1, 2])
-    found = tf.saved_model.get_tensor_from_tensor_info(tf.saved_model.build_tensor_info(sparse))
-    assert found.values is sparse.values
-    assert found.indices is sparse.indices
+    result = tf.saved_model.get_tensor_from_tensor_info(tf.saved_model.build_tensor_info(sparse))
+    assert result.values is sparse.values
+    assert result.indices is sparse.indices

@@ -21,11 +21,11 @@ def test_what_the_outputs_do_not_need_is_left_out(tmp_path):
         result = tf.multiply(start, 2.0, name="result")
         tf.add(result, 1.0, name="later")
     tf.train.write_graph(graph, str(tmp_path), "given.pbtxt")
-    given, made = str(tmp_path / "given.pbtxt"), str(tmp_path / "made.pb")
-    strip_unused_lib.strip_unused_from_files(given, False, made, True, "start", "result", FLOAT)
-    found = tf.GraphDef.FromString((tmp_path / "made.pb").read_bytes())
-    assert sorted(n.op for n in found.node) == ["Const", "Mul", "Placeholder"]
-    assert run(found, "result:0", {"start:0": 10.0}) == 20
+    given, output = str(tmp_path / "given.pbtxt"), str(tmp_path / "made.pb")
+    strip_unused_lib.strip_unused_from_files(given, False, output, True, "start", "result", FLOAT)
+    string = tf.GraphDef.FromString((tmp_path / "made.pb").read_bytes())
+    assert sorted(n.op for n in string.node) == ["Const", "Mul", "Placeholder"]
+    assert run(string, "result:0", {"start:0": 10.0}) == 20
     with pytest.raises(KeyError, match="nowhere"):
         strip_unused_lib.strip_unused(graph.as_graph_def(), ["nowhere"], ["result"], FLOAT)
     with pytest.raises(ValueError, match="colon"):
@@ -44,12 +44,12 @@ def test_a_normalization_becomes_part_of_the_convolution_before_it(depthwise):
         y, _, _ = tf.nn.fused_batch_norm(y, scale, offset, mean, variance, is_training=False)
         tf.identity(tf.check_numerics(y, "bad"), name="y")
     given = graph.as_graph_def()
-    made = optimize_for_inference_lib.optimize_for_inference(given, ["x"], ["y"], FLOAT)
-    types = [n.op for n in made.node]
+    result = optimize_for_inference_lib.optimize_for_inference(given, ["x"], ["y"], FLOAT)
+    types = [n.op for n in result.node]
     assert "BiasAdd" in types
     assert not {"FusedBatchNorm", "FusedBatchNormV3", "CheckNumerics"} & set(types)
     feed = {"x:0": random.rand(1, 4, 4, 2)}
-    np.testing.assert_allclose(run(made, "y:0", feed), run(given, "y:0", feed), rtol=1e-4)
+    np.testing.assert_allclose(run(result, "y:0", feed), run(given, "y:0", feed), rtol=1e-4)
 
 
 def test_graphs_that_do_not_hold_together_are_refused():
@@ -79,9 +79,9 @@ def test_resizing_padding_and_convolution_become_one_node():
         tf.identity(shared, name="other")
         outputs = ["both", "padded", "kept", "other"]
         before = sess.run([f"{name}:0" for name in outputs])
-    made = optimize_for_inference_lib.fuse_resize_and_conv(graph.as_graph_def(), outputs)
-    kinds = {n.name: n.op for n in made.node}
+    result = optimize_for_inference_lib.fuse_resize_and_conv(graph.as_graph_def(), outputs)
+    kinds = {n.name: n.op for n in result.node}
     assert [kinds[n] for n in outputs] == ["FusedResizeAndPadConv2D", "FusedPadConv2D", "Conv2D", "Identity"]
     assert not {"MirrorPad"} & set(kinds.values())
-    for one, other in zip(run(made, [f"{name}:0" for name in outputs]), before, strict=True):
+    for one, other in zip(run(result, [f"{name}:0" for name in outputs]), before, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-5)

@@ -36,9 +36,9 @@ def test_a_tag_is_the_name_with_its_scopes(graph):
 
 def test_a_family_comes_first_in_the_tag():
     with tf.name_scope("sc"):
-        made = tf.summary.scalar("a", 1.0, family="f am")
-    assert made.op.name == "sc/f_am/a"
-    assert value_of(made).value[0].tag == "f_am/sc/f_am/a"
+        result = tf.summary.scalar("a", 1.0, family="f am")
+    assert result.op.name == "sc/f_am/a"
+    assert value_of(result).value[0].tag == "f_am/sc/f_am/a"
 
 
 def test_characters_no_operation_may_have_are_replaced(caplog):
@@ -130,17 +130,17 @@ def test_histograms_of_what_is_not_finite_are_refused():
         (-np.inf, "Infinity in Histogram for: "),
     ]:
         with tf.name_scope("s"):
-            made = tf.summary.histogram("h", [1.0, bad])
+            result = tf.summary.histogram("h", [1.0, bad])
         with pytest.raises(tf.errors.InvalidArgumentError, match=phrase):
-            value_of(made)
+            value_of(result)
 
 
 def test_bytes_of_images_are_kept():
     images = np.random.RandomState(0).randint(0, 256, (2, 3, 5, 3)).astype(np.uint8)
-    found = value_of(tf.summary.image("im", images)).value
-    assert [v.tag for v in found] == ["im/image/0", "im/image/1"]
-    assert (found[0].image.height, found[0].image.width, found[0].image.colorspace) == (3, 5, 3)
-    for value, image in zip(found, images, strict=True):
+    result = value_of(tf.summary.image("im", images)).value
+    assert [v.tag for v in result] == ["im/image/0", "im/image/1"]
+    assert (result[0].image.height, result[0].image.width, result[0].image.colorspace) == (3, 5, 3)
+    for value, image in zip(result, images, strict=True):
         np.testing.assert_array_equal(pixels_of(value.image.encoded_image_string), image)
 
 
@@ -159,9 +159,9 @@ def test_bytes_of_images_are_kept():
 )
 def test_floats_are_scaled_to_bytes(values, pixels):
     image = np.array(values, np.float32).reshape(1, 1, -1, 1)
-    found = value_of(tf.summary.image("im", image, max_outputs=1)).value[0]
-    assert found.tag == "im/image"
-    assert pixels_of(found.image.encoded_image_string).ravel().tolist() == pixels
+    result = value_of(tf.summary.image("im", image, max_outputs=1)).value[0]
+    assert result.tag == "im/image"
+    assert pixels_of(result.image.encoded_image_string).ravel().tolist() == pixels
 
 
 def test_images_have_four_dimensions_and_colors():
@@ -177,8 +177,8 @@ def test_images_have_four_dimensions_and_colors():
 
 
 def test_sounds_become_wav_files():
-    made = tf.summary.audio("a", np.array([[0, 1, -1, 0.5]], np.float32), 44100)
-    audio = value_of(made).value[0].audio
+    result = tf.summary.audio("a", np.array([[0, 1, -1, 0.5]], np.float32), 44100)
+    audio = value_of(result).value[0].audio
     assert (audio.sample_rate, audio.num_channels, audio.length_frames) == (44100, 1, 4)
     samples = np.frombuffer(audio.encoded_audio_string[44:], np.int16)
     assert samples.tolist() == [0, 32767, -32768, 16384]
@@ -194,8 +194,8 @@ def test_text_is_a_tensor_for_the_text_plugin():
 
 def test_tensor_summaries_leave_the_metadata_given_to_them_alone():
     metadata = tf.SummaryMetadata(summary_description="z")
-    made = tf.summary.tensor_summary("a", [1.0, 2.0], summary_metadata=metadata, display_name="shown")
-    value = value_of(made).value[0]
+    result = tf.summary.tensor_summary("a", [1.0, 2.0], summary_metadata=metadata, display_name="shown")
+    value = value_of(result).value[0]
     assert (value.metadata.summary_description, value.metadata.display_name) == ("z", "shown")
     assert tf.make_ndarray(value.tensor).tolist() == [1.0, 2.0]
     assert metadata.display_name == ""

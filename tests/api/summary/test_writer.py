@@ -152,10 +152,10 @@ def test_many_threads_may_add_at_once_with_a_short_queue(folder):
                 writer.add_summary(scalar(f"t{number}", i), i)
 
         together(*(partial(work, n) for n in range(6)))
-    found: dict = {}
+    by_name: dict = {}
     for e in events_in(folder)[1:]:
-        found.setdefault(e.summary.value[0].tag, []).append(e.step)
-    assert found == {f"t{n}": list(range(100)) for n in range(6)}
+        by_name.setdefault(e.summary.value[0].tag, []).append(e.step)
+    assert by_name == {f"t{n}": list(range(100)) for n in range(6)}
 
 
 def test_a_closed_writer_warns_and_drops_until_it_is_reopened(folder):

@@ -244,9 +244,9 @@ def test_nothing_that_an_object_holds_is_left_out(make, names, tmp_path, session
     for variable, value in zip(variables, values, strict=True):
         variable.load(value, session)
     path = tf.train.Checkpoint(held=held).save(str(tmp_path / "ckpt"), session=session)
-    found = {name for name, _ in tf.train.list_variables(path)}
+    result = {name for name, _ in tf.train.list_variables(path)}
     assert {f"held/{name}/.ATTRIBUTES/VARIABLE_VALUE" for name in names} == {
-        name for name in found if name.startswith("held/")
+        name for name in result if name.startswith("held/")
     }
     session.run(tf.variables_initializer(variables))
     tf.train.Checkpoint(held=held).restore(path).assert_consumed().run_restore_ops(session)

@@ -98,9 +98,9 @@ class SmallDisk:
         self._real = builtins.open
 
     def open(self, file, mode="r", *args, **kwargs):
-        made = self._real(file, mode, *args, **kwargs)
+        result = self._real(file, mode, *args, **kwargs)
         limited = set(mode) & set("wxa+") and "tfevents" not in str(file)
-        return SmallFile(self, made) if limited else made
+        return SmallFile(self, result) if limited else result
 
 
 class SmallFile:
@@ -148,10 +148,10 @@ def test_training_goes_on_while_the_disk_is_full_and_the_last_checkpoint_stays(t
         np.testing.assert_array_equal(tf.train.load_variable(kept, "v"), np.full(256, 4.0))
         left = [*tmp_path.glob("**/*tempstate*"), *tmp_path.glob("*_temp_*")]
         assert not left, "nothing half-written takes up room"
-        told = [r.getMessage() for r in caplog.records if "Could not save a checkpoint" in r.getMessage()]
-        assert told
-        assert "No space left on device" in told[0]
-        assert kept in told[0]
+        messages = [r.getMessage() for r in caplog.records if "Could not save a checkpoint" in r.getMessage()]
+        assert messages
+        assert "No space left on device" in messages[0]
+        assert kept in messages[0]
         disk.room = 1 << 30
         for _ in range(2):
             sess.run(train)
@@ -173,9 +173,9 @@ def test_training_whose_last_checkpoint_finds_no_room_has_failed(tmp_path, monke
             disk.room = 700  # less than the variable
             for _ in range(steps - 1):
                 sess.run(train)
-    told = raised.value.message
-    assert f"last checkpoint, of step {steps}: {tmp_path}/model.ckpt-{steps}" in told
-    assert "No space left on device" in told and f"The one before it is {tmp_path}/model.ckpt-0" in told
+    message = raised.value.message
+    assert f"last checkpoint, of step {steps}: {tmp_path}/model.ckpt-{steps}" in message
+    assert "No space left on device" in message and f"The one before it is {tmp_path}/model.ckpt-0" in message
 
 
 def test_a_checkpoint_that_found_no_room_is_saved_at_the_end_when_there_is_some(tmp_path, monkeypatch):
@@ -206,8 +206,8 @@ def test_training_whose_last_summaries_find_no_room_has_failed_and_is_saved(tmp_
 
     monkeypatch.setattr(events.EventFile, "write", write)
     wanted = {"checkpoint_dir": str(tmp_path), "save_checkpoint_steps": 2, "save_summaries_steps": 1}
-    told = f"last summaries: {tmp_path}; No space left on device"
-    with pytest.raises(tf.errors.ResourceExhaustedError, match=told):
+    text = f"last summaries: {tmp_path}; No space left on device"
+    with pytest.raises(tf.errors.ResourceExhaustedError, match=text):
         with tf.train.MonitoredTrainingSession(**wanted) as sess:
             sess.run(train)
             room[0] = False
@@ -251,11 +251,11 @@ def test_checkpoints_of_the_older_format_are_read():
         "s": np.float32(2.5),
         "table": np.arange(10, dtype=np.float32).reshape(5, 2),
     }
-    found = read_all(path)
-    assert sorted(found) == sorted(expected)
+    result = read_all(path)
+    assert sorted(result) == sorted(expected)
     for name, value in expected.items():
-        assert found[name].dtype == value.dtype
-        np.testing.assert_array_equal(found[name], value)
+        assert result[name].dtype == value.dtype
+        np.testing.assert_array_equal(result[name], value)
     strings = tf.train.load_variable(str(DATA / "checkpoint_v1_strings"), "t")
     assert strings.tolist() == [b"a", b"bb"]
     assert b"table (DT_FLOAT) [5,2]" in tf.train.NewCheckpointReader(path).debug_string()

@@ -32,10 +32,10 @@ def test_workers_under_supervisors_train_one_model(tasks, sync, tmp_path):
         for task in order
     }
     texts = [output(started["worker", i]) for i in range(2)]
-    found = [re.search(r"(\d+) of (\d+) steps, loss ([\d.]+)", text) for text in texts]
-    assert all(found), texts
-    assert all(int(f[2]) >= 60 for f in found)
-    assert min(float(f[3]) for f in found) < 0.9
+    items = [re.search(r"(\d+) of (\d+) steps, loss ([\d.]+)", text) for text in texts]
+    assert all(items), texts
+    assert all(int(f[2]) >= 60 for f in items)
+    assert min(float(f[3]) for f in items) < 0.9
 
 
 def test_replicas_in_monitored_sessions_train_together_and_end(tasks, tmp_path):
@@ -122,10 +122,10 @@ def test_two_processes_with_half_batches_train_as_one_with_whole_ones(tasks, tmp
     for worker in started[1:]:
         output(worker)
     w, table = batch_halves.whole()
-    found = np.load(tmp_path / "found.npz")
-    assert found["step"] == batch_halves.STEPS
-    np.testing.assert_allclose(found["w"], w, rtol=1e-5)
-    np.testing.assert_allclose(found["table"], table, rtol=1e-5)
+    result = np.load(tmp_path / "found.npz")
+    assert result["step"] == batch_halves.STEPS
+    np.testing.assert_allclose(result["w"], w, rtol=1e-5)
+    np.testing.assert_allclose(result["table"], table, rtol=1e-5)
 
 
 def reached(step):
@@ -177,6 +177,6 @@ def test_mnist_replica_trains_with_two_parameter_servers_and_three_workers(tasks
         for i in range(len(hosts))
     }
     texts = [output(started["worker", i]) for i in range(3)]
-    found = re.search(r"Final validation accuracy (\d\.\d+)", texts[0])
-    assert found, texts[0]
-    assert float(found[1]) >= 0.92
+    result = re.search(r"Final validation accuracy (\d\.\d+)", texts[0])
+    assert result, texts[0]
+    assert float(result[1]) >= 0.92

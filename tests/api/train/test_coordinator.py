@@ -9,9 +9,9 @@ import tensorfleet as tf
 
 
 def thread(body, *args):
-    made = threading.Thread(target=body, args=args, daemon=True)
-    made.start()
-    return made
+    result = threading.Thread(target=body, args=args, daemon=True)
+    result.start()
+    return result
 
 
 def failing(coord, error):

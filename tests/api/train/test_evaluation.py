@@ -22,10 +22,10 @@ def test_the_operations_are_run_so_many_times_and_the_final_ones_once(tmp_path):
     v = tf.get_variable("v", initializer=0.0)
     seen = tf.get_variable("seen", initializer=0.0, collections=[tf.GraphKeys.LOCAL_VARIABLES])
     hooks = [training.StopAfterNEvalsHook(5)]
-    found = training.evaluate_once(
+    result = training.evaluate_once(
         path, eval_ops=seen.assign_add(v), final_ops={"sum": tf.identity(seen)}, hooks=hooks
     )
-    assert found == {"sum": 15.0}
+    assert result == {"sum": 15.0}
     assert len(hooks) == 1
 
 
@@ -35,10 +35,10 @@ def test_an_operation_may_count_steps_too(tmp_path):
     step = training.get_or_create_eval_step()
     seen = tf.get_variable("seen", initializer=0.0, collections=[tf.GraphKeys.LOCAL_VARIABLES])
     ops = {"more": step.assign_add(1), "seen": seen.assign_add(1.0)}
-    found = training.evaluate_once(
+    result = training.evaluate_once(
         path, eval_ops=ops, final_ops=tf.identity(seen), hooks=[training.StopAfterNEvalsHook(6)]
     )
-    assert found == 3.0
+    assert result == 3.0
     assert training.get_or_create_eval_step() is step
 
 
@@ -63,7 +63,7 @@ def test_every_new_checkpoint_is_evaluated(tmp_path):
 
     logs = tmp_path / "logs"
     hooks = [training.SummaryAtEndHook(log_dir=str(logs))]
-    found = training.evaluate_repeatedly(
+    result = training.evaluate_repeatedly(
         str(tmp_path),
         final_ops=tf.identity(v),
         eval_interval_secs=0,
@@ -71,7 +71,7 @@ def test_every_new_checkpoint_is_evaluated(tmp_path):
         timeout=0.0,
         timeout_fn=next_one,
     )
-    assert found == 2.0 and len(seen) == 1
+    assert result == 2.0 and len(seen) == 1
     tf.summary.FileWriterCache.clear()
     written = [e for f in logs.iterdir() for e in tf.train.summary_iterator(str(f)) if e.HasField("summary")]
     assert len(written) == 2

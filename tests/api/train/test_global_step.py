@@ -21,9 +21,9 @@ def test_it_ignores_name_scopes():
 
 
 def test_a_tensor_of_that_name_counts(session):
-    made = tf.constant(3, name="global_step")
-    assert tf.train.get_global_step() is made
-    assert tf.train.global_step(session, made) == 3
+    result = tf.constant(3, name="global_step")
+    assert tf.train.get_global_step() is result
+    assert tf.train.global_step(session, result) == 3
 
 
 @pytest.mark.parametrize("value, message", [(1.0, "does not have integer type"), ([1, 2], "is not scalar")])

@@ -297,6 +297,13 @@ def test_checkpoints_by_time(tmp_path, clock):
     assert [s for kind, s in listener.calls[1:] if kind == "after"] == [0, 2, 4, 6]
 
 
+def test_a_saver_hook_keeps_its_own_list_of_listeners(tmp_path):
+    listeners = [Listener()]
+    hook = tf.train.CheckpointSaverHook(str(tmp_path), save_steps=2, listeners=listeners)
+    hook._listeners.append(Listener())
+    assert len(listeners) == 1
+
+
 def test_a_listener_ends_the_training(tmp_path):
     step, train = steps()
     scaffold = tf.train.Scaffold()
@@ -373,9 +380,12 @@ def test_a_step_that_does_not_increase_is_noticed(log):
 def test_traces_are_written(tmp_path):
     step, train = steps()
     run([tf.train.ProfilerHook(save_steps=2, output_dir=str(tmp_path))], train, 5)
-    made = sorted(p.name for p in tmp_path.glob("timeline-*.json"))
-    assert made == ["timeline-3.json", "timeline-5.json"] or made == ["timeline-2.json", "timeline-4.json"]
-    assert json.loads((tmp_path / made[0]).read_text())["traceEvents"]
+    result = sorted(p.name for p in tmp_path.glob("timeline-*.json"))
+    assert result == ["timeline-3.json", "timeline-5.json"] or result == [
+        "timeline-2.json",
+        "timeline-4.json",
+    ]
+    assert json.loads((tmp_path / result[0]).read_text())["traceEvents"]
 
 
 def test_hooks_are_published_for_scripts():

@@ -70,3 +70,23 @@ def test_a_list_of_pairs_gives_one_value_to_several_variables(saved):
     first, second = zeros("first", [2]), zeros("second", [2])
     tf.train.init_from_checkpoint(saved, [("old/a", first), ("old/a", second)])
     assert [v.tolist() for v in run_initialized([first, second])] == [[1.0, 2.0]] * 2
+
+
+def test_a_list_of_one_whole_variable_takes_the_whole_tensor(saved):
+    a = zeros("a", [2])
+    tf.train.init_from_checkpoint(saved, {"old/a": [a]})
+    assert run_initialized(a).tolist() == [1, 2]
+
+
+def test_a_list_of_one_whole_variable_of_another_shape_is_refused(saved):
+    with pytest.raises(ValueError, match=r"Shape of variable a:0 \(\(3,\)\) doesn't match"):
+        tf.train.init_from_checkpoint(saved, {"old/a": [zeros("a", [3])]})
+
+
+def test_a_list_with_parts_of_two_variables_is_refused(saved):
+    halves = tf.fixed_size_partitioner(2)
+    a, b = (list(zeros(name, [4, 2], partitioner=halves)) for name in "ab")
+    with pytest.raises(ValueError, match="Slices must all be from the same tensor: a != b"):
+        tf.train.init_from_checkpoint(saved, {"c": [a[0], b[1]]})
+    with pytest.raises(ValueError, match="Slices must all be from the same tensor: a != whole"):
+        tf.train.init_from_checkpoint(saved, {"c": [a[0], zeros("whole", [2, 2])]})

@@ -9,16 +9,16 @@ training = tf.contrib.training
 
 def batches(session, taken):
     """All that comes out until the input ends."""
-    found = []
+    result = []
     coordinator = tf.train.Coordinator()
     session.run([tf.local_variables_initializer(), tf.global_variables_initializer()])
     threads = tf.train.start_queue_runners(session, coordinator)
     with pytest.raises(tf.errors.OutOfRangeError):
         while True:
-            found.append(session.run(taken))
+            result.append(session.run(taken))
     coordinator.request_stop()
     coordinator.join(threads)
-    return found
+    return result
 
 
 def numbers(count):
@@ -28,13 +28,13 @@ def numbers(count):
 def test_elements_of_a_bucket_come_together(session):
     n = numbers(8)
     taken = training.bucket({"n": n, "text": tf.as_string(n)}, n % 2, [2, 4], 2)
-    found = batches(session, taken)
-    assert sorted((int(which), batch["n"].tolist()) for which, batch in found) == [
+    result = batches(session, taken)
+    assert sorted((int(which), batch["n"].tolist()) for which, batch in result) == [
         (0, [0, 2]),
         (0, [4, 6]),
         (1, [1, 3, 5, 7]),
     ]
-    assert all([int(t) for t in batch["text"]] == batch["n"].tolist() for _, batch in found)
+    assert all([int(t) for t in batch["text"]] == batch["n"].tolist() for _, batch in result)
 
 
 def test_lengths_up_to_a_boundary_come_together_and_are_padded(session):
@@ -49,9 +49,9 @@ def test_lengths_up_to_a_boundary_come_together_and_are_padded(session):
         bucket_capacities=[4, 5, 6],
     )
     assert [t.shape.as_list() for t in (taken[0], *taken[1])] == [[None], [None, None]]
-    found = batches(session, taken)
-    assert sorted(sorted(lengths.tolist()) for lengths, _ in found) == [[0, 1], [2, 3], [4], [5, 6]]
-    for lengths, (rows,) in found:
+    result = batches(session, taken)
+    assert sorted(sorted(lengths.tolist()) for lengths, _ in result) == [[0, 1], [2, 3], [4], [5, 6]]
+    for lengths, (rows,) in result:
         assert rows.shape == (len(lengths), max(lengths))
         assert all(
             row.tolist() == [*range(k), *[0] * (len(row) - k)] for k, row in zip(lengths, rows, strict=True)
@@ -60,8 +60,8 @@ def test_lengths_up_to_a_boundary_come_together_and_are_padded(session):
 
 def test_what_is_not_to_be_kept_stays_out(session):
     n = numbers(6)
-    found = batches(session, training.bucket([n], 0, 2, 1, keep_input=n > 1))
-    assert [batch[0].tolist() for _, batch in found] == [[2, 3], [4, 5]]
+    result = batches(session, training.bucket([n], 0, 2, 1, keep_input=n > 1))
+    assert [batch[0].tolist() for _, batch in result] == [[2, 3], [4, 5]]
 
 
 @pytest.mark.parametrize(

@@ -54,12 +54,12 @@ def test_a_reader_puts_records_into_a_shuffling_queue_until_the_files_end(csv, s
         while True:
             session.run(add)
     session.run(no_more)
-    found = []
+    results = []
     with pytest.raises(tf.errors.OutOfRangeError):
         while True:
             x, y = session.run(batch)
-            found += zip(x.tolist(), y.tolist(), strict=True)
-    assert sorted(found) == [([1.0, -1.0], 44), ([4.0, 5.0], 1), ([7.0, -1.0], 0)]
+            results += zip(x.tolist(), y.tolist(), strict=True)
+    assert sorted(results) == [([1.0, -1.0], 44), ([4.0, 5.0], 1), ([7.0, -1.0], 0)]
 
 
 def test_the_key_names_file_and_line(csv, session):
@@ -80,14 +80,14 @@ def test_queue_runner_and_coordinator(csv, session):
     session.run(names.close())
     coord = tf.train.Coordinator()
     threads = runner.create_threads(session, coord=coord, start=True)
-    found = []
+    results = []
     try:
         while True:
-            found += session.run(batch)[1].tolist()
+            results += session.run(batch)[1].tolist()
     except tf.errors.OutOfRangeError:
         coord.request_stop()
     coord.join(threads)
-    assert sorted(found) == [0, 1, 44]
+    assert sorted(results) == [0, 1, 44]
 
 
 def test_string_input_producer_and_shuffle_batch(csv, session):
@@ -103,13 +103,13 @@ def test_string_input_producer_and_shuffle_batch(csv, session):
     session.run(tf.local_variables_initializer())
     coord = tf.train.Coordinator()
     threads = tf.train.start_queue_runners(session, coord)
-    found = []
+    results = []
     with pytest.raises(tf.errors.OutOfRangeError):
         while not coord.should_stop():
-            found += session.run(batch)[1].tolist()
+            results += session.run(batch)[1].tolist()
     coord.request_stop()
     coord.join(threads)
-    assert sorted(found) == [0] * 4 + [1] * 4 + [44] * 4
+    assert sorted(results) == [0] * 4 + [1] * 4 + [44] * 4
 
 
 def test_a_time_limit_on_queue_operations():
@@ -129,9 +129,9 @@ def test_a_time_limit_on_queue_operations():
 
 def test_a_dataset_repeats_and_batches_across_its_rounds():
     dataset = tf.data.Dataset.from_tensor_slices(np.arange(10))
-    found = elements(dataset.repeat(3).batch(7))
-    assert [len(b) for b in found] == [7, 7, 7, 7, 2]
-    assert [v for b in found for v in b] == list(range(10)) * 3
+    result = elements(dataset.repeat(3).batch(7))
+    assert [len(b) for b in result] == [7, 7, 7, 7, 2]
+    assert [v for b in result for v in b] == list(range(10)) * 3
 
 
 def test_an_iterator_moves_once_per_run_however_often_it_is_fetched(session):
@@ -147,14 +147,14 @@ def test_interleave_takes_from_several_in_turn(session):
         lambda v: tf.data.Dataset.from_tensor_slices(v), cycle_length=3, block_length=2
     )
     following = dataset.make_one_shot_iterator().get_next()
-    found = [int(session.run(following)) for _ in range(18)]
-    assert found == [0, 1, 7, 8, 4, 5, 2, 3, 9, 0, 6, 7, 4, 5, 1, 2, 8, 9]
+    items = [int(session.run(following)) for _ in range(18)]
+    assert items == [0, 1, 7, 8, 4, 5, 2, 3, 9, 0, 6, 7, 4, 5, 1, 2, 8, 9]
 
 
 def test_lines_of_a_csv_file_through_a_dataset(csv):
     dataset = tf.data.TextLineDataset(csv).skip(1).map(features_and_target)
-    found = [(x.tolist(), int(y)) for x, y in elements(dataset)]
-    assert found == [([1.0, -1.0], 44), ([4.0, 5.0], 1), ([7.0, -1.0], 0)]
+    items = [(x.tolist(), int(y)) for x, y in elements(dataset)]
+    assert items == [([1.0, -1.0], 44), ([4.0, 5.0], 1), ([7.0, -1.0], 0)]
 
 
 PRODUCER = """
@@ -229,22 +229,22 @@ def test_networks_on_several_tasks_answer_over_queues_within_a_time_limit():
             with tf.device(f"/job:worker/task:{i}"):
                 prediction = tf.reduce_sum(asked[i].dequeue()) * (i + 1)
             question = tf.identity(prediction)
-            told = tf.placeholder(tf.float32, [])
-            answer = answers.enqueue([told])
+            output = tf.placeholder(tf.float32, [])
+            answer = answers.enqueue([output])
             with tf.Session(servers[1 + i].target) as sess:
                 value = sess.run(question)
                 assert i != 2 or late.wait(60)
-                sess.run(answer, {told: value})
+                sess.run(answer, {output: value})
 
     running = [in_background(bottom), *(in_background(network, i) for i in range(3))]
     try:
         opinion = queues()[1].dequeue()
         with tf.Session(servers[0].target) as sess:
             patient = tf.RunOptions(timeout_in_ms=60_000)
-            found = {float(sess.run(opinion, options=patient)) for _ in range(2)}
+            result = {float(sess.run(opinion, options=patient)) for _ in range(2)}
             with pytest.raises(tf.errors.DeadlineExceededError):
                 sess.run(opinion, options=tf.RunOptions(timeout_in_ms=200))
-            assert found == {3.0, 6.0}
+            assert result == {3.0, 6.0}
             late.set()
             assert sess.run(opinion, options=patient) == 9.0
     finally:

@@ -38,16 +38,16 @@ def test_a_dynamic_scale_grows_and_shrinks_and_a_bad_step_changes_nothing():
     train = optimizer.minimize(v * factor, step)
     assert scale._num_good_steps in optimizer.variables()
     assert optimizer.get_slot(v, "momentum") is not None
-    found = []
+    results = []
     with tf.Session() as sess:
         sess.run(tf.global_variables_initializer())
         for value in (1.0, 1.0, 1.0, np.nan, 1.0):
             sess.run(train, {factor: value})
-            found.append(sess.run([v, scale(), scale._num_good_steps, step]))
-    assert [f[0].tolist() for f in found] == [[0, 1], [-1, 0], [-2, -1], [-2, -1], [-3, -2]]
-    assert [f[1] for f in found] == [2.0, 4.0, 4.0, 2.0, 2.0]
-    assert [f[2] for f in found] == [1, 0, 1, 0, 1]
-    assert [f[3] for f in found] == [1, 2, 3, 3, 4]
+            results.append(sess.run([v, scale(), scale._num_good_steps, step]))
+    assert [f[0].tolist() for f in results] == [[0, 1], [-1, 0], [-2, -1], [-2, -1], [-3, -2]]
+    assert [f[1] for f in results] == [2.0, 4.0, 4.0, 2.0, 2.0]
+    assert [f[2] for f in results] == [1, 0, 1, 0, 1]
+    assert [f[3] for f in results] == [1, 2, 3, 3, 4]
 
 
 def test_a_scale_is_never_below_one_nor_infinite():
@@ -111,8 +111,8 @@ def test_an_optimizer_is_wrapped_once_and_needs_a_scale():
 def test_scales_say_what_they_are():
     assert repr(experimental.FixedLossScale(123)) == "FixedLossScale(123.0)"
     dynamic = experimental.DynamicLossScale(1, increment_period=2, multiplier=3)
-    told = "DynamicLossScale(initial_loss_scale=1.0, increment_period=2, multiplier=3.0)"
-    assert repr(dynamic) == told
+    result = "DynamicLossScale(initial_loss_scale=1.0, increment_period=2, multiplier=3.0)"
+    assert repr(dynamic) == result
 
 
 def test_a_scale_is_updated_without_gradients_too():

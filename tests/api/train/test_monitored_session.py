@@ -103,13 +103,13 @@ def test_options_of_hooks_are_merged():
         tf.RunOptions(trace_level=tf.RunOptions.SOFTWARE_TRACE),
         tf.RunOptions(timeout_in_ms=60000, report_tensor_allocations_upon_oom=True),
     ]
-    found = [Recorder(tf.train.SessionRunArgs(None, options=o)) for o in wants]
-    with tf.train.MonitoredSession(hooks=found) as sess:
+    items = [Recorder(tf.train.SessionRunArgs(None, options=o)) for o in wants]
+    with tf.train.MonitoredSession(hooks=items) as sess:
         sess.run(a, options=tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE))
-    options = found[0].values[0].options
+    options = items[0].values[0].options
     assert (options.trace_level, options.timeout_in_ms) == (tf.RunOptions.FULL_TRACE, 60000)
     assert options.report_tensor_allocations_upon_oom
-    assert found[0].values[0].run_metadata.step_stats.dev_stats
+    assert items[0].values[0].run_metadata.step_stats.dev_stats
 
 
 def test_metadata_of_the_program_is_filled():

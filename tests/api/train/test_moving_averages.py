@@ -28,8 +28,8 @@ def test_the_average_of_a_tensor_starts_at_zero_and_can_be_corrected():
     with initialized() as session:
         for _ in range(3):
             session.run(update)
-        found = session.run([plain.average(t), corrected.average(t)])
-    np.testing.assert_allclose(found, [[10 * (1 - 0.9**3)], [10.0]], rtol=1e-5)
+        result = session.run([plain.average(t), corrected.average(t)])
+    np.testing.assert_allclose(result, [[10 * (1 - 0.9**3)], [10.0]], rtol=1e-5)
 
 
 def test_few_updates_mean_little_decay():

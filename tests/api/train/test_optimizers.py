@@ -93,12 +93,12 @@ def test_steps_by_rows_touch_no_other_row_and_add_up_repeated_ones(name, resourc
             session.run(tf.global_variables_initializer())
             for _ in range(5):
                 session.run(train)
-            found = session.run(w)
+            result = session.run(w)
     expected, state = START[[1, 3]].astype(np.float64), {}
     for _ in range(5):
         expected = expected - step(np.array([[2], [4]]) * expected, state)
-    np.testing.assert_allclose(found[[1, 3]], expected, rtol=1e-4, atol=1e-5)
-    assert found[[0, 2, 4]].tolist() == START[[0, 2, 4]].tolist()
+    np.testing.assert_allclose(result[[1, 3]], expected, rtol=1e-4, atol=1e-5)
+    assert result[[0, 2, 4]].tolist() == START[[0, 2, 4]].tolist()
 
 
 @pytest.mark.parametrize(

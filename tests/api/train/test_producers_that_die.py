@@ -107,18 +107,18 @@ DEATHS = {
 @pytest.mark.parametrize("producer", DEATHS, ids=lambda p: p.__name__)
 def test_the_consumer_gets_what_came_before_and_then_the_failure(tmp_path, producer, session):
     count, kind, text = DEATHS[producer]
-    batch, found = producer(tmp_path), []
+    batch, result = producer(tmp_path), []
     session.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
     coordinator = tf.train.Coordinator()
     threads = tf.train.start_queue_runners(session, coordinator)
     with pytest.raises(kind) as caught:
         try:
             while True:
-                found.append(session.run(batch))
+                result.append(session.run(batch))
         except tf.errors.OutOfRangeError:
             coordinator.request_stop()
         coordinator.join(threads, stop_grace_period_secs=60)
-    assert len(found) == count
+    assert len(result) == count
     assert text in str(caught.value).splitlines()[0]
 
 
@@ -146,7 +146,7 @@ def test_a_python_thread_that_feeds_a_queue(session):
     queue = tf.FIFOQueue(10, [tf.int64], [[]])
     number = tf.placeholder(tf.int64, [])
     put, take, end = queue.enqueue([number]), queue.dequeue(), queue.close(cancel_pending_enqueues=True)
-    coordinator, found = tf.train.Coordinator(), []
+    coordinator, result = tf.train.Coordinator(), []
 
     def produce():
         with coordinator.stop_on_exception():
@@ -162,7 +162,7 @@ def test_a_python_thread_that_feeds_a_queue(session):
     with pytest.raises(KeyError, match="the source is gone"):
         try:
             while True:
-                found.append(int(session.run(take)))
+                result.append(int(session.run(take)))
         except tf.errors.OutOfRangeError:
             coordinator.join([thread])
-    assert found == [0, 1, 2]
+    assert result == [0, 1, 2]

@@ -1,10 +1,13 @@
 """Savers that write in their own way, and objects that say what of them is saved."""
 
+import pytest
 from tensorfleet.python.training import saver as saver_module
 from tensorfleet.python.training import saver_test_utils
 from tensorfleet.python.training.tracking import base
 
 import tensorfleet as tf
+from tensorfleet.api.train.saver_builder import BulkSaverBuilder
+from tensorfleet.base import logging
 
 
 class Negative(saver_module.BaseSaverBuilder):
@@ -70,14 +73,14 @@ def test_a_table_is_saved_and_replaced_on_restoring(tmp_path):
 
 
 def test_a_value_may_be_made_when_it_is_saved():
-    made = []
+    results = []
 
     def value():
-        made.append(tf.constant(1.0))
-        return made[-1]
+        results.append(tf.constant(1.0))
+        return results[-1]
 
     spec = saver_module.BaseSaverBuilder.SaveSpec(value, "", "x", dtype=tf.float32, device="")
-    assert not made and spec.tensor is made[0]
+    assert not results and spec.tensor is results[0]
 
 
 def test_the_weighted_moving_average_counts_by_weight(session):
@@ -88,3 +91,21 @@ def test_the_weighted_moving_average_counts_by_weight(session):
     session.run(tf.global_variables_initializer())
     assert session.run(average, {value: 4.0, weight: 1.0}) == 4.0
     assert session.run(average, {value: 8.0, weight: 3.0}) == (4 * 0.25 + 24 * 0.5) / (0.25 + 1.5)
+
+
+@pytest.mark.parametrize("make", ["argument", "builder", "message"])
+def test_a_request_for_the_v1_format_is_answered_with_a_warning(make, monkeypatch):
+    warnings = []
+    monkeypatch.setattr(logging, "warning", lambda message, *args: warnings.append(message))
+    tf.get_variable("v", initializer=1.0)
+    if make == "argument":
+        tf.train.Saver(write_version=tf.train.SaverDef.V1)
+    elif make == "builder":
+        BulkSaverBuilder(tf.train.SaverDef.V1)
+    else:
+        message = tf.train.Saver().as_saver_def()
+        message.version = tf.train.SaverDef.V1
+        assert not warnings
+        tf.train.Saver(saver_def=message)
+    assert len(warnings) == 1
+    assert "written in the V2 format" in warnings[0]

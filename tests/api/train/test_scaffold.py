@@ -44,10 +44,10 @@ def test_two_candidates_are_one_too_many():
 
 def test_a_scaffold_is_copied():
     tf.Variable([1])
-    made = tf.train.Scaffold(init_fn=lambda scaffold, sess: (scaffold, sess)).finalize()
-    copy = tf.train.Scaffold(copy_from_scaffold=made, local_init_op=made.init_op)
-    assert copy.init_op is made.init_op
-    assert copy.local_init_op is made.init_op
+    result = tf.train.Scaffold(init_fn=lambda scaffold, sess: (scaffold, sess)).finalize()
+    copy = tf.train.Scaffold(copy_from_scaffold=result, local_init_op=result.init_op)
+    assert copy.init_op is result.init_op
+    assert copy.local_init_op is result.init_op
     assert copy.init_fn("sess") == (copy, "sess")
     with pytest.raises(TypeError, match="copy_from_scaffold is not a Scaffold instance"):
         tf.train.Scaffold(copy_from_scaffold=1)

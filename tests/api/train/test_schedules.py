@@ -35,8 +35,8 @@ def test_rate_at_step(name):
         step = tf.placeholder(tf.int64, [])
         rate = make(step)
         with tf.Session() as session:
-            found = {i: session.run(rate, {step: i}) for i in expected}
-    assert found == pytest.approx(expected, abs=1e-6)
+            by_name = {i: session.run(rate, {step: i}) for i in expected}
+    assert by_name == pytest.approx(expected, abs=1e-6)
 
 
 def test_noise_fades():

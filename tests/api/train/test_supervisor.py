@@ -114,9 +114,9 @@ def test_the_services_save_summaries_speed_and_checkpoints(tmp_path):
     for t in threads:  # each does its work once before it looks whether to stop
         t.run_loop()
     sv.stop()
-    found = scalars(tmp_path)
-    assert (found["c1"], found["c2"]) == (1.0, 2.0)
-    assert "global_step/sec" in found
+    result = scalars(tmp_path)
+    assert (result["c1"], result["c2"]) == (1.0, 2.0)
+    assert "global_step/sec" in result
     assert tf.SessionLog.CHECKPOINT in statuses(tmp_path)
     assert tf.train.latest_checkpoint(str(tmp_path)).endswith("model.ckpt-0")
 

@@ -107,7 +107,7 @@ def test_two_half_batches_train_as_one_whole(cluster):
             hook = opt.make_session_run_hook(i == 0, num_tokens=0)
             half = data[4 * i : 4 * i + 4]
             replicas.append((graph, servers[1 + i].target, i == 0, hook, train, x, half, w))
-    found = []
+    results = []
     both = threading.Barrier(2, timeout=60)  # or one that is quick could take the other's token, too
 
     def work(graph, target, chief, hook, train, x, half, w):
@@ -115,11 +115,11 @@ def test_two_half_batches_train_as_one_whole(cluster):
             for _ in range(5):
                 sess.run(train, {x: half})
                 both.wait()
-            found.append(sess.run(w))
+            results.append(sess.run(w))
             both.wait()
 
     together(*(lambda r=r: work(*r) for r in replicas))
-    for value in found:
+    for value in results:
         np.testing.assert_allclose(value, expected, rtol=1e-5)
 
 
@@ -331,9 +331,9 @@ def test_dropped_gradients_are_logged_by_replica(cluster, caplog):
         with caplog.at_level("INFO", logger="tensorflow"):
             tell.now(first)
             tell.now(first)
-    told = [r.getMessage() for r in caplog.records if "Stale gradients dropped" in r.getMessage()]
-    assert len(told) == 1
-    assert "1 of /job:worker/task:1" in told[0]
+    messages = [r.getMessage() for r in caplog.records if "Stale gradients dropped" in r.getMessage()]
+    assert len(messages) == 1
+    assert "1 of /job:worker/task:1" in messages[0]
 
 
 def test_replicas_that_cannot_fill_a_step_any_more_end_with_an_error(cluster, monkeypatch):

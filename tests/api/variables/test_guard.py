@@ -23,10 +23,10 @@ def test_the_operations_in_between_are_made_anew_and_named_after_the_variable():
     v = tf.Variable(2.0, name="v")
     with tf.name_scope("scope"):
         w = tf.Variable(tf.multiply(v, 3.0, name="product"), name="w")
-    made = w.initializer.inputs[1].op
-    assert made.name == "scope/product_scope/w"
-    assert [t.op.name for t in made.inputs] == ["v/read_scope/w", "scope/product/y"]
-    assert made.inputs[0].op.inputs[0].op.type == "Merge"
+    result = w.initializer.inputs[1].op
+    assert result.name == "scope/product_scope/w"
+    assert [t.op.name for t in result.inputs] == ["v/read_scope/w", "scope/product/y"]
+    assert result.inputs[0].op.inputs[0].op.type == "Merge"
     assert w.initial_value.op.name == "scope/product"
 
 

@@ -52,7 +52,7 @@ def test_an_attribute_may_be_given_what_it_is_already():
 
         rows = property(lambda self: self._rows)
 
-    made = Shaped()
-    made.rows = made.rows
+    shaped = Shaped()
+    shaped.rows = shaped.rows
     with pytest.raises(AttributeError, match="rows"):
-        made.rows = [1, 2]
+        shaped.rows = [1, 2]

@@ -8,11 +8,11 @@ from tensorfleet.api.variables.partitioned import PartitionedVariable, Partition
 
 
 def parts(*values):
-    made = []
+    result = []
     for i, value in enumerate(values):
-        made.append(tf.Variable([value]))
-        made[-1]._set_save_slice_info(tf.Variable.SaveSliceInfo("whole", [len(values)], [i], [1]))
-    return made
+        result.append(tf.Variable([value]))
+        result[-1]._set_save_slice_info(tf.Variable.SaveSliceInfo("whole", [len(values)], [i], [1]))
+    return result
 
 
 def test_parts_are_sorted_by_where_they_lie():
@@ -80,8 +80,8 @@ def test_sharing_asks_for_the_same_cut_and_no_partitioner_asks_for_none():
 
 
 def test_parts_of_a_constant_have_its_type():
-    made = tf.create_partitioned_variables([4], [2], tf.constant([1, 2, 3, 4]))
-    assert {v.dtype.base_dtype for v in made} == {tf.int32}
+    result = tf.create_partitioned_variables([4], [2], tf.constant([1, 2, 3, 4]))
+    assert {v.dtype.base_dtype for v in result} == {tf.int32}
 
 
 def test_what_an_initializer_is_told_of_its_part_is_checked():

@@ -260,8 +260,8 @@ def test_synchronization_decides_what_trains_unless_it_is_said():
         1.0, trainable=True, synchronization=on_read, aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA
     )
     assert said in tf.trainable_variables()
-    found = tf.Variable(variable_def=said.to_proto())
-    assert (found.synchronization, found.aggregation) == (said.synchronization, said.aggregation)
+    variable = tf.Variable(variable_def=said.to_proto())
+    assert (variable.synchronization, variable.aggregation) == (said.synchronization, said.aggregation)
 
 
 def test_a_variable_may_be_made_with_an_open_shape(session):

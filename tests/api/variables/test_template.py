@@ -60,18 +60,18 @@ def test_a_template_tells_what_it_does_not_train():
         return tf.get_variable("a", []), tf.get_variable("b", [], trainable=False)
 
     with tf.Graph().as_default():
-        made = tf.make_template("t", both)
-        a, b = made()
-        assert [v is a for v in made.trainable_variables] == [True]
-        assert [v is b for v in made.non_trainable_variables] == [True]
+        result = tf.make_template("t", both)
+        a, b = result()
+        assert [v is a for v in result.trainable_variables] == [True]
+        assert [v is b for v in result.non_trainable_variables] == [True]
 
 
 def test_a_scope_made_early_leaves_the_name_scope_to_the_first_call():
     with tf.Graph().as_default():
-        made = tf.make_template("t", lambda: tf.get_variable("v", []) + 1.0, create_scope_now_=True)
-        assert made.variable_scope.name == "t" and not made._variables_created
-        assert [made().op.name, made().op.name] == ["t/add", "t_1/add"]
-        assert made._variables_created
+        result = tf.make_template("t", lambda: tf.get_variable("v", []) + 1.0, create_scope_now_=True)
+        assert result.variable_scope.name == "t" and not result._variables_created
+        assert [result().op.name, result().op.name] == ["t/add", "t_1/add"]
+        assert result._variables_created
 
 
 def test_the_scope_of_a_template_made_now_has_its_own_name_for_a_name_scope():

@@ -16,8 +16,10 @@ def test_pixels_come_back(shape, kind):
     sloped = (np.cumsum(np.cumsum(np.ones(shape), 0), 1) * 3).astype(kind)
     for pixels in (noise, sloped, np.zeros(shape, kind)):
         contents = png.encode(pixels)
-        found = png.decode_deep(contents) if kind == np.uint16 else np.array(Image.open(io.BytesIO(contents)))
-        np.testing.assert_array_equal(found.reshape(shape), pixels)
+        result = (
+            png.decode_deep(contents) if kind == np.uint16 else np.array(Image.open(io.BytesIO(contents)))
+        )
+        np.testing.assert_array_equal(result.reshape(shape), pixels)
 
 
 def test_a_ramp_of_colors_takes_little_room():

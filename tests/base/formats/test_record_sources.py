@@ -11,11 +11,11 @@ from tensorfleet.base.formats.records import RecordReader
 
 
 def drained(source, count):
-    found = []
+    result = []
     while block := source.read_many(count):
         assert len(block) <= count
-        found += block
-    return found
+        result += block
+    return result
 
 
 @pytest.mark.parametrize("count", [1, 2, 1000])
@@ -49,15 +49,15 @@ def test_pieces_fill_the_file_exactly(tmp_path):
 
 def records_of(path):
     """The records before the first error, and the error."""
-    reader, found = RecordReader(path), []
+    reader, result = RecordReader(path), []
     try:
         while block := reader.read_many(7):
-            found += block
+            result += block
     except errors.DataLossError as e:
         with pytest.raises(errors.DataLossError):
             reader.read_many(1)
-        return found, str(e)
-    return found, ""
+        return result, str(e)
+    return result, ""
 
 
 def test_every_cut_and_every_flipped_bit_of_a_record_file(tmp_path):
@@ -68,13 +68,13 @@ def test_every_cut_and_every_flipped_bit_of_a_record_file(tmp_path):
     data, good = path.read_bytes(), [b"rec%d" % i for i in range(4)]
     for cut in range(len(data)):
         path.write_bytes(data[:cut])
-        found, error = records_of(path)
-        assert found == good[: cut // 20]
+        result, error = records_of(path)
+        assert result == good[: cut // 20]
         assert ("truncated record at" in error) == (cut % 20 >= 12)
     for at in range(len(data)):
         for bit in range(8):
             path.write_bytes(data[:at] + bytes([data[at] ^ 1 << bit]) + data[at + 1 :])
-            found, error = records_of(path)
-            assert found == good[: at // 20]
+            result, error = records_of(path)
+            assert result == good[: at // 20]
             assert f"corrupted record at {at // 20 * 20 + (12 if at % 20 >= 12 else 0)}" in error
             assert f"(file: {path}, record {at // 20})" in error

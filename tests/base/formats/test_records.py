@@ -151,10 +151,10 @@ def test_many_threads_may_write_at_once(tmp_path, kind):
                 writer.write(b"%d:%d" % (number, i))
 
         together(*(partial(work, n) for n in range(8)))
-    found = list(tf.python_io.tf_record_iterator(str(path), kind))
-    assert len(found) == 1600
+    result = list(tf.python_io.tf_record_iterator(str(path), kind))
+    assert len(result) == 1600
     for n in range(8):
-        mine = [r for r in found if r.startswith(b"%d:" % n)]
+        mine = [r for r in result if r.startswith(b"%d:" % n)]
         assert mine == [b"%d:%d" % (n, i) for i in range(200)]
 
 

@@ -27,7 +27,7 @@ def run_to_its_end(program: str) -> str:
 
 
 def test_steps_of_all_kinds_run_at_the_end_of_a_program():
-    told = run_to_its_end("""
+    message = run_to_its_end("""
         import atexit
         import tensorfleet as tf
         queue = tf.FIFOQueue(3, tf.float32, [])
@@ -44,7 +44,7 @@ def test_steps_of_all_kinds_run_at_the_end_of_a_program():
             print(*session.run(heavy, {x: 0.0}))
         atexit.register(late)
     """)
-    assert told.split("\n") == ["True", "1.0 2.0 3.0 1.0 2.0 3.0", "0.0 0.0 0.0", ""]
+    assert message.split("\n") == ["True", "1.0 2.0 3.0 1.0 2.0 3.0", "0.0 0.0 0.0", ""]
 
 
 def test_checkpoints_and_summaries_are_written_at_the_end_of_a_program(tmp_path):

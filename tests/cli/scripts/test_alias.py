@@ -53,8 +53,8 @@ def test_tensorflow_is_tensorfleet():
 )
 def test_modules_that_scripts_import_are_there(module):
     name = module.replace("_api.v2.", "").replace("compat.v1.", "").partition(".")[2]
-    found = importlib.import_module(module)
-    assert found.__name__ == f"tensorfleet.{name}"
+    imported = importlib.import_module(module)
+    assert imported.__name__ == f"tensorfleet.{name}"
 
 
 def test_names_are_imported_from_modules():
@@ -195,11 +195,11 @@ def test_a_test_of_tensorflows_tree_finds_what_other_tests_of_it_share(tmp_path)
         "print(util.chi_squared and helper.VALUE, bias_op_base.array_ops.__name__, test.test_src_dir_path('core/lib'))\n"
         "from tensorflow.python.kernel_tests import absent\n"
     )
-    found = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-m", "tensorfleet", str(script)], capture_output=True, text=True, timeout=60
     )
-    assert found.stdout == f"3 tensorfleet.python.ops.array_ops {tmp_path}/tensorflow/core/lib\n"
-    assert "TensorFleet has no tensorflow.python.kernel_tests.absent" in found.stderr
+    assert result.stdout == f"3 tensorfleet.python.ops.array_ops {tmp_path}/tensorflow/core/lib\n"
+    assert "TensorFleet has no tensorflow.python.kernel_tests.absent" in result.stderr
 
 
 def test_a_helper_of_tests_may_lie_beside_the_script(tmp_path):

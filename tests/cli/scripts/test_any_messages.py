@@ -18,8 +18,8 @@ def test_a_packed_message_has_the_name_that_tensorflow_knows(installed):
     held = Any()
     held.Pack(protos.AssetFileDef(filename="words.txt"))
     assert held.type_url == "type.googleapis.com/tensorflow.AssetFileDef"
-    found = protos.AssetFileDef()
-    assert held.Unpack(found) and found.filename == "words.txt"
+    result = protos.AssetFileDef()
+    assert held.Unpack(result) and result.filename == "words.txt"
 
 
 def test_what_tensorflow_packed_is_unpacked(installed):

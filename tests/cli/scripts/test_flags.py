@@ -47,19 +47,19 @@ def scan(tmp_path, source):
 
 
 def test_flags_of_absl(tmp_path):
-    found = scan(tmp_path, ABSL)
-    assert set(found) == {"ps_hosts", "worker_hosts", "job_name", "task_index", "rate"}
-    assert found["task_index"].is_number and not found["job_name"].is_number
-    assert set(roles(found)) == {"ps_hosts", "worker_hosts", "job_name", "task_index"}
+    result = scan(tmp_path, ABSL)
+    assert set(result) == {"ps_hosts", "worker_hosts", "job_name", "task_index", "rate"}
+    assert result["task_index"].is_number and not result["job_name"].is_number
+    assert set(roles(result)) == {"ps_hosts", "worker_hosts", "job_name", "task_index"}
 
 
 def test_flags_of_argparse_with_other_spellings(tmp_path):
-    found = roles(scan(tmp_path, ARGPARSE))
-    assert found["ps_hosts"] == Flag("ps", many=True)
-    assert found["job_name"].name == "job"
-    assert found["task_index"].name == "task"
-    assert found["worker_count"].name == "workers"  # a number: how many, not where
-    assert "worker_hosts" not in found
+    result = roles(scan(tmp_path, ARGPARSE))
+    assert result["ps_hosts"] == Flag("ps", many=True)
+    assert result["job_name"].name == "job"
+    assert result["task_index"].name == "task"
+    assert result["worker_count"].name == "workers"  # a number: how many, not where
+    assert "worker_hosts" not in result
 
 
 def test_flags_are_known_by_the_names_that_the_script_reads_them_by(tmp_path):
@@ -71,8 +71,8 @@ parser.add_argument("--wk", dest="worker_hosts")
 parser.add_argument("--role", dest="job_name")
 parser.add_argument("-r", "--rank", dest="task_index", type=int)
 """
-    found = roles(scan(tmp_path, source))
-    assert {role: flag.name for role, flag in found.items()} == {
+    result = roles(scan(tmp_path, source))
+    assert {role: flag.name for role, flag in result.items()} == {
         "ps_hosts": "ps",
         "worker_hosts": "wk",
         "job_name": "role",
@@ -81,8 +81,8 @@ parser.add_argument("-r", "--rank", dest="task_index", type=int)
 
 
 def test_flags_of_click(tmp_path):
-    found = roles(scan(tmp_path, CLICK))
-    assert (found["job_name"].name, found["task_index"].name) == ("job_name", "task_id")
+    result = roles(scan(tmp_path, CLICK))
+    assert (result["job_name"].name, result["task_index"].name) == ("job_name", "task_id")
 
 
 def test_flags_of_modules_beside_the_script_count(tmp_path):
@@ -91,8 +91,8 @@ def test_flags_of_modules_beside_the_script_count(tmp_path):
     package.mkdir()
     (package / "__init__.py").write_text("")
     (package / "more.py").write_text("from absl import flags\nflags.DEFINE_integer('num_workers', 1, '')\n")
-    found = scan(tmp_path, "import os\nfrom settings import FLAGS\nfrom lib import more\n")
-    assert {"job_name", "num_workers"} <= set(found)
+    result = scan(tmp_path, "import os\nfrom settings import FLAGS\nfrom lib import more\n")
+    assert {"job_name", "num_workers"} <= set(result)
 
 
 def test_the_customary_name_goes_before_others(tmp_path):
@@ -136,14 +136,14 @@ parser.add_option("--task-index", type="int", default=0)
 parser.add_option("--workers", type="string")
 parser.add_option("--ps-ip-port", action="store")
 """
-    found = roles(scan(tmp_path, source))
-    assert {role: flag.name for role, flag in found.items()} == {
+    result = roles(scan(tmp_path, source))
+    assert {role: flag.name for role, flag in result.items()} == {
         "ps_hosts": "ps-ip-port",
         "worker_hosts": "workers",
         "job_name": "job-type",
         "task_index": "task-index",
     }
-    assert not found["worker_hosts"].is_number
+    assert not result["worker_hosts"].is_number
 
 
 @pytest.mark.parametrize(
@@ -219,7 +219,7 @@ def test_a_script_that_reads_tf_config(tmp_path):
 
 
 def test_switches_tell_what_a_task_is_and_take_no_value(tmp_path):
-    found = scan(
+    result = scan(
         tmp_path,
         """
 parser.add_argument("--ps", action="store_true", default=False)
@@ -228,7 +228,7 @@ tf.app.flags.DEFINE_boolean("is_chief", True, "")
 tf.app.flags.DEFINE_bool("ps_hosts_from_file", False, "")
 """,
     )
-    assert roles(found) == {
+    assert roles(result) == {
         "worker_count": Flag("workers", is_number=True),
         "is_ps": Flag("ps", is_switch=True),
         "is_chief": Flag("is_chief", is_switch=True, negates=True),

@@ -95,8 +95,8 @@ def test_such_a_script_runs_on_one_machine(script):
 
 
 def test_a_flag_that_is_looked_up_among_the_machines_is_told_one(script):
-    told = "flags.DEFINE_string('ip', '', '')\nmine = flags.FLAGS.ip\n"
-    path = script(SCRIPT.replace("mine = socket.gethostbyname(socket.gethostname())\n", told))
+    result = "flags.DEFINE_string('ip', '', '')\nmine = flags.FLAGS.ip\n"
+    path = script(SCRIPT.replace("mine = socket.gethostbyname(socket.gethostname())\n", result))
     assert is_for_clusters(path) and jobs_of(path) == {"ps": 1, "worker": 2}
     cluster = {"ps": [Place("h:1")], "worker": [Place("h:2"), Place("h:3")]}
     tasks = plan(Wishes(str(path)), cluster, "")

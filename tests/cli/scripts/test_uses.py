@@ -191,8 +191,8 @@ def test_a_script_that_finds_its_job_by_a_number_is_told_that_among_all_tasks(sc
 
 
 def test_a_parameter_server_knows_that_it_is_one_unless_it_was_only_told_a_number(script):
-    told = script("DEFINE_string('job_name', '', '')")
-    serving = [task.environment.get("TENSORFLEET_SERVES") for task in plan(Wishes(str(told)), CLUSTER, "")]
+    result = script("DEFINE_string('job_name', '', '')")
+    serving = [task.environment.get("TENSORFLEET_SERVES") for task in plan(Wishes(str(result)), CLUSTER, "")]
     assert serving == ["ps/0", None, None]
     path = script(*RANKED, "server = tf.train.Server(cluster, job_name=role, task_index=index)")
     assert "TENSORFLEET_SERVES" not in plan(Wishes(str(path)), CLUSTER, "")[0].environment

@@ -56,8 +56,8 @@ def test_messages_are_read_from_the_description_in_the_file(folder):
         PLAIN.format(name="old_second.proto", package="old.second", described=data, **words)
     )
     second = importlib.import_module("old_second_pb2")
-    made = second.Point(x=3, inner=sys.modules["old_first_pb2"].Point(x=4))
-    assert second.Point.FromString(made.SerializeToString()) == made
+    point = second.Point(x=3, inner=sys.modules["old_first_pb2"].Point(x=4))
+    assert second.Point.FromString(point.SerializeToString()) == point
     assert second.RED == 0 and second.Colour.Name(0) == "RED"
     assert not list(folder.glob("__pycache__/*pb2*"))
 

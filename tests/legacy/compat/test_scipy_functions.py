@@ -29,8 +29,8 @@ def then():
 
 def test_rewards_in_an_array_of_objects_are_discounted():
     rewards = np.array([1, 2.0, True], dtype=object)
-    found = fresh("scipy.signal").lfilter([1], [1, -0.5], rewards[::-1], axis=0)[::-1]
-    np.testing.assert_allclose(found, [2.25, 2.5, 1.0])
+    result = fresh("scipy.signal").lfilter([1], [1, -0.5], rewards[::-1], axis=0)[::-1]
+    np.testing.assert_allclose(result, [2.25, 2.5, 1.0])
 
 
 def test_pictures_are_written_read_and_made_smaller(tmp_path):

@@ -80,11 +80,11 @@ def test_classes_and_codes_are_part_of_the_losses(session):
     alone = G.losses.wargs.acgan_generator_loss(logits, labels)
     np.testing.assert_allclose(session.run([both, alone]), [2 * entropy, entropy], rtol=1e-5)
     codes = [tf.constant([0.5, -0.5])]
-    told = [tf.distributions.Normal(0.0, 1.0)]
-    penalty = G.losses.wargs.mutual_information_penalty(codes, told)
+    results = [tf.distributions.Normal(0.0, 1.0)]
+    penalty = G.losses.wargs.mutual_information_penalty(codes, results)
     np.testing.assert_allclose(session.run(penalty), 0.125 + 0.5 * np.log(2 * np.pi), rtol=1e-5)
     with pytest.raises(ValueError, match="must be the same as"):
-        G.losses.wargs.mutual_information_penalty(codes * 2, told)
+        G.losses.wargs.mutual_information_penalty(codes * 2, results)
 
 
 def test_an_adversarial_loss_beside_another_by_the_ratio_of_gradients(session):
@@ -238,9 +238,9 @@ def test_an_estimator_of_both_sides(tmp_path):
         get_eval_metric_ops_fn=lambda model: {"mean": tf.metrics.mean(model.generated_data)},
     )
     estimator.train(given, steps=3)
-    found = estimator.evaluate(given, steps=2)
-    assert {"generator_loss", "discriminator_loss", "mean", "loss", "global_step"} == set(found)
-    assert found["global_step"] == 3
+    result = estimator.evaluate(given, steps=2)
+    assert {"generator_loss", "discriminator_loss", "mean", "loss", "global_step"} == set(result)
+    assert result["global_step"] == 3
     predicted = list(itertools.islice(estimator.predict(lambda: given()[0]), 3))
     assert predicted[0].shape == (2,)
     assert modes == ["train", "eval", "infer"]

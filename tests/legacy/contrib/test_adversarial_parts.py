@@ -42,16 +42,16 @@ def test_an_example_is_normalized_with_a_reference_batch(session):
     reference = RANDOM.normal(2, 3, [7, 4]).astype(np.float32)
     x = RANDOM.normal(size=[2, 4]).astype(np.float32)
     layer = F.VBN(tf.constant(reference))
-    made, own = layer(tf.constant(x)), layer.reference_batch_normalization()
+    result, own = layer(tf.constant(x)), layer.reference_batch_normalization()
     session.run(tf.global_variables_initializer())
-    got, by_itself = session.run([made, own])
+    got, by_itself = session.run([result, own])
     np.testing.assert_allclose(
         by_itself, (reference - reference.mean(0)) / np.sqrt(reference.var(0) + 1e-3), rtol=1e-4, atol=1e-5
     )
-    for row, found in zip(x, got, strict=True):
+    for row, item in zip(x, got, strict=True):
         both = np.concatenate([reference, row[None]])
         np.testing.assert_allclose(
-            found, (row - both.mean(0)) / np.sqrt(both.var(0) + 1e-3), rtol=1e-3, atol=1e-4
+            item, (row - both.mean(0)) / np.sqrt(both.var(0) + 1e-3), rtol=1e-3, atol=1e-4
         )
     assert {v.op.name for v in tf.trainable_variables()} == {"VBN/beta", "VBN/gamma"}
     with pytest.raises(ValueError, match="cannot be the same"):
@@ -59,10 +59,10 @@ def test_an_example_is_normalized_with_a_reference_batch(session):
 
 
 def test_conditions_are_added(session):
-    made = F.condition_tensor(tf.zeros([3, 2, 2]), tf.ones([3, 5]))
+    result = F.condition_tensor(tf.zeros([3, 2, 2]), tf.ones([3, 5]))
     by_class = F.condition_tensor_from_onehot(tf.zeros([3, 4]), tf.one_hot([0, 1, 0], 2), 8)
     session.run(tf.global_variables_initializer())
-    value, classes = session.run([made, by_class])
+    value, classes = session.run([result, by_class])
     assert value.shape == (3, 2, 2) and np.ptp(value, 0).max() < 1e-6
     np.testing.assert_allclose(classes[0], classes[2])
     assert np.abs(classes[0] - classes[1]).max() > 1e-3
@@ -97,8 +97,8 @@ def test_frechets_distance_of_activations(session):
     wanted = np.square(REAL.mean(0) - MADE.mean(0)).sum() + np.trace(
         np.cov(REAL.T) + np.cov(MADE.T) - 2 * linalg.sqrtm(np.cov(REAL.T) @ np.cov(MADE.T)).real
     )
-    found = session.run(E.frechet_classifier_distance_from_activations(REAL, MADE))
-    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+    result = session.run(E.frechet_classifier_distance_from_activations(REAL, MADE))
+    np.testing.assert_allclose(result, wanted, rtol=1e-6)
     means = session.run(E.mean_only_frechet_classifier_distance_from_activations(REAL, MADE))
     np.testing.assert_allclose(means, np.square(REAL.mean(0) - MADE.mean(0)).sum())
     diagonal = session.run(E.diagonal_only_frechet_classifier_distance_from_activations(REAL, MADE))
@@ -164,8 +164,8 @@ def test_models_are_summarized(session):
 
 
 def test_images_are_prepared_for_a_classifier(session):
-    made = session.run(E.preprocess_image(np.full([10, 10, 3], 255, np.uint8), 4, 4))
-    np.testing.assert_allclose(made, np.full([4, 4, 3], 127 / 128))
+    result = session.run(E.preprocess_image(np.full([10, 10, 3], 255, np.uint8), 4, 4))
+    np.testing.assert_allclose(result, np.full([4, 4, 3], 127 / 128))
 
 
 def test_a_pool_takes_values_of_any_size(session):

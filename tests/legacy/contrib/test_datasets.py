@@ -9,13 +9,13 @@ D = tf.contrib.data
 
 
 def elements(dataset):
-    following, found = dataset.make_one_shot_iterator().get_next(), []
+    following, result = dataset.make_one_shot_iterator().get_next(), []
     with tf.Session() as sess:
         while True:
             try:
-                found.append(sess.run(following))
+                result.append(sess.run(following))
             except tf.errors.OutOfRangeError:
-                return found
+                return result
 
 
 def test_padded_batches_of_one_size():
@@ -26,9 +26,9 @@ def test_padded_batches_of_one_size():
 
 def test_windows_slide_over_the_elements():
     numbers = tf.data.Dataset.range(7).map(lambda x: (x, x * x))
-    found = elements(numbers.apply(D.sliding_window_batch(3, window_shift=2)))
-    assert [x.tolist() for x, _ in found] == [[0, 1, 2], [2, 3, 4], [4, 5, 6]]
-    assert found[1][1].tolist() == [4, 9, 16]
+    result = elements(numbers.apply(D.sliding_window_batch(3, window_shift=2)))
+    assert [x.tolist() for x, _ in result] == [[0, 1, 2], [2, 3, 4], [4, 5, 6]]
+    assert result[1][1].tolist() == [4, 9, 16]
     wide = tf.data.Dataset.range(7).apply(D.sliding_window_batch(2, stride=1, window_stride=3))
     assert [x.tolist() for x in elements(wide)] == [[0, 3], [1, 4], [2, 5], [3, 6]]
     with pytest.raises(ValueError, match="Cannot specify both"):
@@ -44,17 +44,17 @@ def test_elements_of_several_datasets_in_turn():
     def three(x):
         return tf.data.Dataset.from_tensors(x).repeat(3)
 
-    found = elements(tf.data.Dataset.range(4).apply(D.sloppy_interleave(three, cycle_length=2)))
-    assert sorted(found) == sorted([0, 1, 2, 3] * 3)
+    result = elements(tf.data.Dataset.range(4).apply(D.sloppy_interleave(three, cycle_length=2)))
+    assert sorted(result) == sorted([0, 1, 2, 3] * 3)
 
 
 def test_elements_have_the_shapes_that_are_told():
-    made = tf.data.Dataset.range(3).map(lambda n: (tf.ones([n + 1, 2]), n))
-    told = made.apply(D.assert_element_shape(([None, 2], [])))
-    assert told.output_shapes[0].as_list() == [None, 2]
-    assert len(elements(told)) == 3
+    result = tf.data.Dataset.range(3).map(lambda n: (tf.ones([n + 1, 2]), n))
+    output = result.apply(D.assert_element_shape(([None, 2], [])))
+    assert output.output_shapes[0].as_list() == [None, 2]
+    assert len(elements(output)) == 3
     with pytest.raises(tf.errors.InvalidArgumentError):
-        elements(made.apply(D.assert_element_shape(([1, 2], []))))
+        elements(result.apply(D.assert_element_shape(([1, 2], []))))
 
 
 def test_features_are_read_in_batches(tmp_path, session):

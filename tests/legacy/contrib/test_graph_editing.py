@@ -89,9 +89,9 @@ def test_a_target_is_computed_with_other_tensors(diamond):
     graph, x, y, left, right, both = diamond
     with graph.as_default():
         three = tf.constant(3.0)
-        made = ge.graph_replace({"both": both, "y": y}, {x: three})
-    assert made["y"] is y
-    assert value(graph, made["both"]) == 13
+        result = ge.graph_replace({"both": both, "y": y}, {x: three})
+    assert result["y"] is y
+    assert value(graph, result["both"]) == 13
     with pytest.raises(ValueError, match="not connected"):
         ge.graph_replace(x, {both: three})
 
@@ -111,11 +111,11 @@ def test_handlers_decide_what_becomes_of_an_operation(diamond):
     transformer = ge.Transformer()
 
     def doubled(info, op, new_inputs):
-        made, outputs = ge.copy_op_handler(info, op, new_inputs)
+        result, outputs = ge.copy_op_handler(info, op, new_inputs)
         if op is not both.op:
-            return made, outputs
+            return result, outputs
         with info.graph_.as_default():
-            return made, [outputs[0] * 2.0]
+            return result, [outputs[0] * 2.0]
 
     transformer.transform_op_handler = doubled
     other = tf.Graph()

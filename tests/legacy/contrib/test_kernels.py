@@ -12,11 +12,11 @@ RANDOM = np.random.RandomState(0)
 def test_inner_products_are_those_of_a_gaussian_kernel(session):
     x = RANDOM.normal(size=[6, 3]).astype(np.float32)
     mapper = K.RandomFourierFeatureMapper(3, 20000, stddev=2.0, name="waves")
-    made = session.run(mapper.map(tf.constant(x)))
-    assert made.shape == (6, 20000) and (mapper.input_dim, mapper.output_dim) == (3, 20000)
+    result = session.run(mapper.map(tf.constant(x)))
+    assert result.shape == (6, 20000) and (mapper.input_dim, mapper.output_dim) == (3, 20000)
     squares = np.square(x[:, None] - x[None]).sum(2)
-    np.testing.assert_allclose(made @ made.T, np.exp(-squares / 8), atol=0.03)
-    np.testing.assert_array_equal(made, session.run(mapper.map(tf.constant(x))))
+    np.testing.assert_allclose(result @ result.T, np.exp(-squares / 8), atol=0.03)
+    np.testing.assert_array_equal(result, session.run(mapper.map(tf.constant(x))))
     with pytest.raises(Exception, match="expected 3 input features, got 4"):
         mapper.map(tf.zeros([2, 4]))
 
@@ -45,13 +45,13 @@ def test_a_circle_is_told_from_what_is_around_it(tmp_path):
     column = tf.contrib.layers.real_valued_column("x", dimension=2)
     mapper = K.RandomFourierFeatureMapper(2, 200, stddev=1.0)
     optimizer = tf.train.FtrlOptimizer(5.0)
-    found = {}
+    by_name = {}
     for name, mappers in (("plain", None), ("mapped", {column: [mapper]})):
         model = K.KernelLinearClassifier(
             [column], str(tmp_path / name), optimizer=optimizer, kernel_mappers=mappers
         )
         model.fit(input_fn=given, steps=80)
-        found[name] = model.evaluate(input_fn=given, steps=1)["accuracy"]
-    assert found["mapped"] > 0.95 > found["plain"]
+        by_name[name] = model.evaluate(input_fn=given, steps=1)["accuracy"]
+    assert by_name["mapped"] > 0.95 > by_name["plain"]
     with pytest.raises(ValueError, match="at least one of feature_columns, kernel_mappers"):
         K.KernelLinearClassifier()

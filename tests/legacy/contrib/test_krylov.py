@@ -41,10 +41,10 @@ def test_the_nearest_solution_of_too_many_equations(session):
 
 def test_a_matrix_becomes_bidiagonal(session):
     operator = S.util.create_operator(tf.constant(TALL))
-    made = S.lanczos.lanczos_bidiag(operator, 4)
-    product = S.lanczos.bidiag_matmul(made.u, made.alpha, made.beta)
-    back = S.lanczos.bidiag_matmul(made.v, made.alpha, made.beta, adjoint_b=True)
-    state, across, down = session.run([made, product, back])
+    result = S.lanczos.lanczos_bidiag(operator, 4)
+    product = S.lanczos.bidiag_matmul(result.u, result.alpha, result.beta)
+    back = S.lanczos.bidiag_matmul(result.v, result.alpha, result.beta, adjoint_b=True)
+    state, across, down = session.run([result, product, back])
     np.testing.assert_allclose(state.u.T @ state.u, np.eye(5), atol=1e-9)
     np.testing.assert_allclose(state.v.T @ state.v, np.eye(4), atol=1e-9)
     np.testing.assert_allclose(TALL @ state.v, across, atol=1e-9)

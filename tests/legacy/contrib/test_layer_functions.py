@@ -72,8 +72,8 @@ def test_batch_norm_keeps_averages_where_it_is_told():
 def test_stacks_and_repetitions_number_their_scopes():
     y = slim.stack(tf.zeros([1, 4]), slim.fully_connected, [5, 6], scope="fc")
     slim.repeat(y, 2, slim.fully_connected, 6, scope="r")
-    found = [v.op.name for v in tf.global_variables() if v.op.name.endswith("weights")]
-    assert found == ["fc/fc_1/weights", "fc/fc_2/weights", "r/r_1/weights", "r/r_2/weights"]
+    items = [v.op.name for v in tf.global_variables() if v.op.name.endswith("weights")]
+    assert items == ["fc/fc_1/weights", "fc/fc_2/weights", "r/r_1/weights", "r/r_2/weights"]
 
 
 def test_small_layers_compute_what_they_say():

@@ -27,25 +27,25 @@ def test_a_minimal_cell_mixes_its_state_and_its_input():
         "rnn/minimal_rnn_cell/kernel",
         "rnn/minimal_rnn_cell/bias",
     ]
-    made, last, kernel, bias = run([outputs, state, *tf.trainable_variables()])
+    result, last, kernel, bias = run([outputs, state, *tf.trainable_variables()])
     h = np.zeros([2, 4])
     for t in range(5):
         z = np.tanh(X[:, t] @ kernel[:3])
         u = sigmoid(np.concatenate([z, h], 1) @ kernel[3:] + bias)
         h = u * h + (1 - u) * z
-        np.testing.assert_allclose(made[:, t], h, rtol=1e-4, atol=1e-6)
-    np.testing.assert_array_equal(last, made[:, -1])
+        np.testing.assert_allclose(result[:, t], h, rtol=1e-4, atol=1e-6)
+    np.testing.assert_array_equal(last, result[:, -1])
 
 
 def test_a_chaos_free_cell_has_two_gates():
     cell = R.CFNCell(4)
     outputs, _ = tf.nn.dynamic_rnn(cell, tf.constant(X), dtype=tf.float32)
-    made, kernel, recurrent, bias = run([outputs, *tf.trainable_variables()])
+    result, kernel, recurrent, bias = run([outputs, *tf.trainable_variables()])
     h = np.zeros([2, 4])
     for t in range(5):
         theta, eta = np.split(sigmoid(h @ recurrent + X[:, t] @ kernel[:, :8] + bias), 2, 1)
         h = theta * np.tanh(h) + (1 - eta) * np.tanh(X[:, t] @ kernel[:, 8:])
-        np.testing.assert_allclose(made[:, t], h, rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(result[:, t], h, rtol=1e-4, atol=1e-6)
 
 
 def machine(**kwargs):
@@ -60,13 +60,13 @@ def test_a_head_looks_at_one_place_after_another():
     assert output.shape == [2, 4]
     values = {v.op.name.split("/")[-1]: v for v in tf.trainable_variables() if "lstm_cell" not in v.op.name}
     inner = after.controller_state.h
-    made, weights, memory, read, h, v = run(
+    result, weights, memory, read, h, v = run(
         [output, after.w_list, after.M, after.read_vector_list, inner, values]
     )
-    told = h @ v["parameters_kernel"] + v["parameters_bias"]
+    outcome = h @ v["parameters_kernel"] + v["parameters_bias"]
     before = np.exp(v["initial_address_weights_0"])
     before /= before.sum()
-    head, m = told[:, :11], np.full([8, 5], 1e-6)
+    head, m = outcome[:, :11], np.full([8, 5], 1e-6)
     key = np.tanh(head[:, :5])
     alike = key @ m.T / (np.linalg.norm(m, axis=1) * np.linalg.norm(key, axis=1)[:, None] + 1e-8)
     content = np.exp(np.log1p(np.exp(head[:, 5:6])) * alike)
@@ -80,11 +80,11 @@ def test_a_head_looks_at_one_place_after_another():
     sharp /= sharp.sum(1, keepdims=True)
     np.testing.assert_allclose(weights[0], sharp, rtol=1e-4)
     np.testing.assert_allclose(read[0], sharp @ m, rtol=1e-4)
-    erase, add = sigmoid(told[:, 22:27]), np.tanh(told[:, 27:])
+    erase, add = sigmoid(outcome[:, 22:27]), np.tanh(outcome[:, 27:])
     w = weights[1][:, :, None]
     np.testing.assert_allclose(memory, m * (1 - w * erase[:, None]) + w * add[:, None], rtol=1e-4, atol=1e-8)
     joined = np.concatenate([h, read[0]], 1)
-    np.testing.assert_allclose(made, joined @ v["output_kernel"] + v["output_bias"], rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(result, joined @ v["output_kernel"] + v["output_bias"], rtol=1e-4, atol=1e-6)
 
 
 def test_a_machine_runs_over_sequences_and_learns():

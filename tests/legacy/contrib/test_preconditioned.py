@@ -22,17 +22,17 @@ def after(optimizer, grads, start=START):
     train = optimizer.apply_gradients([(given, var)])
     with tf.Session() as sess:
         sess.run(tf.global_variables_initializer())
-        found = []
+        result = []
         for grad in grads:
             sess.run(train, {given: grad})
-            found.append(sess.run(var))
-        return found
+            result.append(sess.run(var))
+        return result
 
 
 def test_each_dimension_has_a_matrix():
-    found = after(tf.contrib.opt.ShampooOptimizer(learning_rate=0.5), GRADS)
+    result = after(tf.contrib.opt.ShampooOptimizer(learning_rate=0.5), GRADS)
     x, left, right = START.astype(np.float64), np.zeros([3, 3]), np.zeros([4, 4])
-    for grad, value in zip(GRADS, found, strict=True):
+    for grad, value in zip(GRADS, result, strict=True):
         left, right = left + grad @ grad.T, right + grad.T @ grad
         turned = power(left / 3 + 1e-4 * np.eye(3), -0.25) @ grad @ power(right / 4 + 1e-4 * np.eye(4), -0.25)
         x = x - 0.5 * turned
@@ -41,9 +41,9 @@ def test_each_dimension_has_a_matrix():
 
 def test_large_dimensions_have_a_diagonal():
     optimizer = tf.contrib.opt.ShampooOptimizer(max_matrix_size=3, gbar_decay=0.9, gbar_weight=0.1)
-    found = after(optimizer, GRADS)
+    result = after(optimizer, GRADS)
     x, mean, left, right = START.astype(np.float64), 0, np.zeros([3, 3]), np.zeros(4)
-    for grad, value in zip(GRADS, found, strict=True):
+    for grad, value in zip(GRADS, result, strict=True):
         mean = 0.9 * mean + 0.1 * grad
         left, right = left + grad @ grad.T, right + np.square(grad).sum(0) / 4
         x = x - power(left / 3 + 1e-4 * np.eye(3), -0.25) @ mean * right**-0.25
@@ -80,9 +80,9 @@ def test_a_window_of_gradients_gives_the_scale(window):
     optimizer = tf.contrib.opt.GGTOptimizer(
         0.1, beta1=0.5, window=window, eps=1e-4, svd_eps=1e-6, sigma_eps=0.01
     )
-    found = after(optimizer, GRADS)
+    result = after(optimizer, GRADS)
     x, mean, kept = START.astype(np.float64).ravel(), np.zeros(12), np.zeros([window, 12])
-    for i, (grad, value) in enumerate(zip(GRADS, found, strict=True)):
+    for i, (grad, value) in enumerate(zip(GRADS, result, strict=True)):
         mean = 0.5 * mean + 0.5 * grad.ravel()
         kept[i % window] = mean
         m = kept.T / np.sqrt(min(i + 1, window))

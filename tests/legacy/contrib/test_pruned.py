@@ -10,10 +10,10 @@ WEIGHTS = np.random.RandomState(0).normal(size=[10, 8]).astype(np.float32)
 
 
 def spec(**changed):
-    made = P.get_pruning_hparams()
+    result = P.get_pruning_hparams()
     for name, value in changed.items():
-        made.set_hparam(name, value)
-    return made
+        result.set_hparam(name, value)
+    return result
 
 
 def test_the_smallest_weights_are_masked(session):

@@ -25,8 +25,8 @@ def line(optimizer=None):
                 export_outputs={"serving_default": tf.estimator.export.PredictOutput({"y": y})},
             )
         loss = tf.losses.mean_squared_error(labels, y)
-        made = optimizer() if optimizer else tf.train.GradientDescentOptimizer(0.3)
-        train = made.minimize(loss, tf.train.get_global_step())
+        result = optimizer() if optimizer else tf.train.GradientDescentOptimizer(0.3)
+        train = result.minimize(loss, tf.train.get_global_step())
         metrics = {"off": tf.metrics.mean_absolute_error(labels, y)}
         return tf.estimator.EstimatorSpec(mode, {"y": y}, loss, train, metrics)
 
@@ -56,8 +56,8 @@ def test_sparse_features_are_given_with_a_default(tmp_path):
 
     model = tf.estimator.Estimator(model_fn, str(tmp_path))
     model.train(given, steps=1)
-    found = E.forward_features(model, sparse_default_values={"s": -1.0}).predict(given)
-    first, second = itertools.islice(found, 2)
+    predictions = E.forward_features(model, sparse_default_values={"s": -1.0}).predict(given)
+    first, second = itertools.islice(predictions, 2)
     assert first["s"].tolist() == [-1, 5] and second["s"].tolist() == [6, -1]
     with pytest.raises(ValueError, match="should be a Tensor"):
         next(E.forward_features(model).predict(given))

@@ -22,7 +22,7 @@ def dense(x, side=None):
 
 @pytest.mark.parametrize("side", [False, True])
 def test_a_reversible_block_has_the_gradients_of_a_plain_one(side):
-    found = []
+    results = []
     for efficient in (True, False):
         tf.reset_default_graph()
         x1, x2 = tf.constant(X[0]), tf.constant(X[1])
@@ -36,9 +36,9 @@ def test_a_reversible_block_has_the_gradients_of_a_plain_one(side):
             *sorted(tf.trainable_variables(), key=lambda v: v.op.name),
             *([more] if side else []),
         ]
-        found.append(run([y1, y2, *tf.gradients(tf.reduce_sum(y1 * y1 + 2.0 * y2), sources)]))
+        results.append(run([y1, y2, *tf.gradients(tf.reduce_sum(y1 * y1 + 2.0 * y2), sources)]))
         assert names[0] == "revblock/revlayer_0/f/dense/bias" and len(names) == 12
-    for mine, plain in zip(*found, strict=True):
+    for mine, plain in zip(*results, strict=True):
         np.testing.assert_allclose(mine, plain, rtol=2e-4, atol=1e-5)
 
 
@@ -46,9 +46,9 @@ def test_a_reversible_block_runs_backwards():
     block = layers.RevBlock(dense, dense, 2)
     y1, y2 = block.forward(tf.constant(X[0]), tf.constant(X[1]))
     x1, x2 = block.backward(y1, y2)
-    found = run([x1, x2])
-    np.testing.assert_allclose(found[0], X[0], atol=1e-5)
-    np.testing.assert_allclose(found[1], X[1], atol=1e-5)
+    result = run([x1, x2])
+    np.testing.assert_allclose(result[0], X[0], atol=1e-5)
+    np.testing.assert_allclose(result[1], X[1], atol=1e-5)
     with pytest.raises(ValueError, match="has 1 functions for 2 layers"):
         layers.RevBlock([dense], dense, 2)
 
@@ -57,14 +57,14 @@ def test_a_function_computed_again_has_the_same_gradients():
     def two(x):
         return tf.layers.dense(dense(x), 1, name="last", kernel_initializer=tf.constant_initializer(0.2))
 
-    found = []
+    results = []
     for wrap in (layers.recompute_grad, lambda f: f):
         tf.reset_default_graph()
         x = tf.constant(X[0])
         y = wrap(two)(x)
-        found.append(run([y, *tf.gradients(y, [x, *tf.trainable_variables()])]))
+        results.append(run([y, *tf.gradients(y, [x, *tf.trainable_variables()])]))
         assert len(tf.trainable_variables()) == 4
-    for mine, plain in zip(*found, strict=True):
+    for mine, plain in zip(*results, strict=True):
         np.testing.assert_allclose(mine, plain, rtol=1e-5)
     with pytest.raises(ValueError, match="All inputs to function must be Tensors"):
         layers.recompute_grad(two)(X[0])
@@ -95,9 +95,9 @@ def test_the_norm_mixes_channels_and_its_parameters_learn():
 
 def test_each_id_is_looked_up_once():
     table, ids = tf.constant(X[0]), tf.constant([[2, 0, 2], [1, 1, 1]])
-    found = layers.embedding_lookup_unique(table, ids)
-    assert found.shape == [2, 3, 4]
-    value, slope = run([found, tf.convert_to_tensor(tf.gradients(found, table)[0])])
+    result = layers.embedding_lookup_unique(table, ids)
+    assert result.shape == [2, 3, 4]
+    value, slope = run([result, tf.convert_to_tensor(tf.gradients(result, table)[0])])
     np.testing.assert_array_equal(value, X[0][[[2, 0, 2], [1, 1, 1]]])
     np.testing.assert_array_equal(slope[:, 0], [1, 3, 2])
 
@@ -105,41 +105,41 @@ def test_each_id_is_looked_up_once():
 def test_scattered_embeddings_are_parameters_at_hashes():
     params = [tf.constant(np.arange(6.0)), tf.constant(np.arange(6.0, 11.0))]
     words = tf.constant([["a", "b"], ["c", "a"]])
-    found = run(layers.scattered_embedding_lookup(params, words, 5))
-    assert found.shape == (2, 2, 5)
-    np.testing.assert_array_equal(found[0, 0], found[1, 1])
-    assert set(found.ravel()) <= set(np.arange(11.0)) and len(set(found.ravel())) > 3
+    result = run(layers.scattered_embedding_lookup(params, words, 5))
+    assert result.shape == (2, 2, 5)
+    np.testing.assert_array_equal(result[0, 0], result[1, 1])
+    assert set(result.ravel()) <= set(np.arange(11.0)) and len(set(result.ravel())) > 3
     sparse = tf.SparseTensor([[0, 0], [0, 1], [2, 0]], ["a", "b", "c"], [3, 2])
     sums = run(layers.scattered_embedding_lookup_sparse(params, sparse, 5, combiner="sum"))
-    np.testing.assert_allclose(sums[0], found[0, 0] + found[0, 1])
-    np.testing.assert_allclose(sums[2], found[1, 0])
+    np.testing.assert_allclose(sums[0], result[0, 0] + result[0, 1])
+    np.testing.assert_allclose(sums[2], result[1, 0])
     with pytest.raises(ValueError, match="Tensor 0 in params has size 5, expected 6"):
         layers.scattered_embedding_lookup(params[::-1], words, 5)
 
 
 def test_volumes_are_enlarged():
-    made = layers.conv3d_transpose(tf.ones([1, 2, 3, 4, 5]), 6, [3, 3, 3], stride=2, scope="up")
-    assert made.shape == [1, 4, 6, 8, 6]
+    result = layers.conv3d_transpose(tf.ones([1, 2, 3, 4, 5]), 6, [3, 3, 3], stride=2, scope="up")
+    assert result.shape == [1, 4, 6, 8, 6]
     assert {v.op.name for v in tf.trainable_variables()} == {"up/weights", "up/biases"}
-    assert (run(made) >= 0).all()
+    assert (run(result) >= 0).all()
 
 
 def test_a_layer_with_elu():
-    made = run(layers.elu(tf.constant(X[0]), 200))
-    assert -1 < made.min() < 0
+    result = run(layers.elu(tf.constant(X[0]), 200))
+    assert -1 < result.min() < 0
 
 
 def test_a_function_that_is_computed_again_may_know_it():
-    told = []
+    results = []
 
     @layers.recompute_grad(tupleize_grads=True)
     def layer(x, is_recomputing=False):
-        told.append(is_recomputing)
+        results.append(is_recomputing)
         return tf.layers.dense(x, 2)
 
     x = tf.ones([2, 4])
     tf.gradients(layer(x), x)
-    assert told == [False, True]
+    assert results == [False, True]
 
 
 def test_a_function_that_is_computed_again_has_no_tensors_from_around_it():

@@ -36,6 +36,6 @@ def test_each_time_may_have_another_order(session):
     given = list("abcdefgh")
     element = pipeline.seek_next(given, shuffle=True, seed=3, num_epochs=2)
     session.run(tf.global_variables_initializer())
-    found = [session.run(element).decode() for _ in range(16)]
-    assert sorted(found[:8]) == sorted(found[8:]) == given and found[:8] != found[8:]
+    items = [session.run(element).decode() for _ in range(16)]
+    assert sorted(items[:8]) == sorted(items[8:]) == given and items[:8] != items[8:]
     assert given == list("abcdefgh")

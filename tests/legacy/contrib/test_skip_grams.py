@@ -28,8 +28,8 @@ def test_neighbours_on_both_sides(session):
 
 
 def test_a_random_number_of_neighbours(session):
-    made = tf.contrib.text.skip_gram_sample(tf.range(50), 1, 4, seed=3)
-    counts = {len(session.run(made)[0]) for _ in range(5)}
+    result = tf.contrib.text.skip_gram_sample(tf.range(50), 1, 4, seed=3)
+    counts = {len(session.run(result)[0]) for _ in range(5)}
     assert len(counts) > 1 and all(100 < c < 400 for c in counts)
 
 
@@ -39,9 +39,9 @@ def test_rare_words_are_left_out(session, tmp_path):
         tf.constant(WORDS), str(tmp_path / "words"), vocab_min_count=5, min_skips=1, max_skips=1
     )
     session.run(tf.tables_initializer())
-    found = session.run([tokens, labels])
+    result = session.run([tokens, labels])
     # "brown" is too rare and "jumps" is not known: their neighbours meet.
-    assert list(zip(*found, strict=True)) == [
+    assert list(zip(*result, strict=True)) == [
         (b"the", b"quick"),
         (b"quick", b"the"),
         (b"quick", b"fox"),

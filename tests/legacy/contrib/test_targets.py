@@ -45,11 +45,11 @@ def test_classes_are_evaluated(session):
     ops = L.multi_class_target(2).get_eval_ops({}, tf.constant(LOGITS), tf.constant([1, 0, 0]))
     session.run(tf.local_variables_initializer())
     session.run([update for _, update in ops.values()])
-    found = {name: session.run(value) for name, (value, _) in ops.items()}
-    np.testing.assert_allclose(found["accuracy"], 2 / 3, rtol=1e-6)
-    np.testing.assert_allclose(found["labels/actual_target_mean"], 1 / 3, rtol=1e-6)
-    np.testing.assert_allclose(found["precision/positive_threshold_0.500000_mean"], 1 / 2)
-    assert found["recall/positive_threshold_0.500000_mean"] == 1
+    by_name = {name: session.run(value) for name, (value, _) in ops.items()}
+    np.testing.assert_allclose(by_name["accuracy"], 2 / 3, rtol=1e-6)
+    np.testing.assert_allclose(by_name["labels/actual_target_mean"], 1 / 3, rtol=1e-6)
+    np.testing.assert_allclose(by_name["precision/positive_threshold_0.500000_mean"], 1 / 2)
+    assert by_name["recall/positive_threshold_0.500000_mean"] == 1
     with pytest.raises(ValueError, match="should be either 'classes' or 'probabilities'"):
         L.multi_class_target(2).get_eval_ops({}, LOGITS, tf.constant([1, 0, 0]), {("x", "y"): None})
 

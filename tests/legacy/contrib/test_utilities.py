@@ -34,12 +34,12 @@ def test_a_part_of_a_graph_is_copied_into_another():
         x = tf.placeholder(tf.float32, [], "x")
         w = tf.Variable(3.0, name="w")
         y = tf.multiply(w, x, name="y")
-    made = tf.contrib.copy_graph.copy_variable_to_graph(w, second, "copied")
-    assert made.op.name == "copied/w" and made.graph is second
+    output = tf.contrib.copy_graph.copy_variable_to_graph(w, second, "copied")
+    assert output.op.name == "copied/w" and output.graph is second
     z = tf.contrib.copy_graph.copy_op_to_graph(y, second, [w], "copied")
-    found = tf.contrib.copy_graph.get_copied_op(x, second, "copied")
+    result = tf.contrib.copy_graph.get_copied_op(x, second, "copied")
     with tf.Session(graph=second) as sess:
-        sess.run(made.initializer)
-        assert sess.run(z, {found: 2.0}) == 6.0
+        sess.run(output.initializer)
+        assert sess.run(z, {result: 2.0}) == 6.0
     with pytest.raises(TypeError, match="is not a Variable"):
         tf.contrib.copy_graph.copy_variable_to_graph(y, second)

@@ -21,24 +21,24 @@ def sampled(image, ys, xs, mode):
 
 def slope_of(f, x, step=1e-2):
     """A numeric gradient of the sum of a function."""
-    found = np.zeros_like(x)
+    result = np.zeros_like(x)
     for i in np.ndindex(*x.shape):
         ends = []
         for side in (-1, 1):
             moved = x.copy()
             moved[i] += side * step
             ends.append(f(moved).sum(dtype=np.float64))
-        found[i] = (ends[1] - ends[0]) / (2 * step)
-    return found
+        result[i] = (ends[1] - ends[0]) / (2 * step)
+    return result
 
 
 def test_a_flow_moves_pixels_and_the_border_is_continued(session):
     flow = RANDOM.normal(0, 2, [2, 6, 5, 2]).astype(np.float32)
-    made = session.run(I.dense_image_warp(IMAGES, tf.constant(flow)))
+    result = session.run(I.dense_image_warp(IMAGES, tf.constant(flow)))
     y, x = np.meshgrid(np.arange(6), np.arange(5), indexing="ij")
-    for image, f, found in zip(IMAGES, flow, made, strict=True):
+    for image, f, item in zip(IMAGES, flow, result, strict=True):
         wanted = sampled(image, y - f[..., 0], x - f[..., 1], "nearest").reshape(6, 5, 3)
-        np.testing.assert_allclose(found, wanted, atol=1e-5)
+        np.testing.assert_allclose(item, wanted, atol=1e-5)
     with pytest.raises(ValueError, match="Grid must be 4 dimensional"):
         I.dense_image_warp(IMAGES[0], flow)
 
@@ -46,9 +46,9 @@ def test_a_flow_moves_pixels_and_the_border_is_continued(session):
 def test_the_gradient_of_a_flow(session):
     flow = RANDOM.uniform(0.2, 0.8, [1, 3, 3, 2]).astype(np.float32)
     image, given = IMAGES[:1, :3, :3], tf.placeholder(tf.float32, [1, 3, 3, 2])
-    made = I.dense_image_warp(image, given)
-    slope = session.run(tf.gradients(made, given)[0], {given: flow})
-    numeric = slope_of(lambda f: session.run(made, {given: f}), flow)
+    result = I.dense_image_warp(image, given)
+    slope = session.run(tf.gradients(result, given)[0], {given: flow})
+    numeric = slope_of(lambda f: session.run(result, {given: f}), flow)
     np.testing.assert_allclose(slope, numeric, atol=2e-2)
 
 
@@ -56,9 +56,9 @@ def test_the_gradient_of_a_flow(session):
 def test_a_spline_goes_through_its_points(session, order, kernel):
     points = RANDOM.rand(12, 2)
     values, asked = np.sin(3 * points), RANDOM.rand(7, 2)
-    made = session.run(I.interpolate_spline(points[None], values[None], asked[None], order))
+    result = session.run(I.interpolate_spline(points[None], values[None], asked[None], order))
     wanted = RBFInterpolator(points, values, kernel=kernel, degree=1)(asked)
-    np.testing.assert_allclose(made[0], wanted, atol=1e-4)
+    np.testing.assert_allclose(result[0], wanted, atol=1e-4)
 
 
 def test_points_are_moved_and_edges_stay(session):
@@ -79,44 +79,44 @@ def test_points_are_moved_and_edges_stay(session):
 
 def test_outside_of_images_is_zero(session):
     warp = RANDOM.uniform(-2, 7, [2, 4, 3, 2]).astype(np.float32)
-    made = session.run(tf.contrib.resampler.resampler(IMAGES, tf.constant(warp)))
-    assert made.shape == (2, 4, 3, 3)
+    result = session.run(tf.contrib.resampler.resampler(IMAGES, tf.constant(warp)))
+    assert result.shape == (2, 4, 3, 3)
     padded = np.pad(IMAGES, [[0, 0], [9, 9], [9, 9], [0, 0]])
-    for image, places, found in zip(padded, warp, made, strict=True):
+    for image, places, item in zip(padded, warp, result, strict=True):
         wanted = sampled(image, places[..., 1] + 9, places[..., 0] + 9, "constant").reshape(4, 3, 3)
-        np.testing.assert_allclose(found, wanted, atol=1e-5)
+        np.testing.assert_allclose(item, wanted, atol=1e-5)
 
 
 def test_the_gradients_of_places_and_images(session):
     data, warp = tf.placeholder(tf.float32, [1, 3, 3, 1]), tf.placeholder(tf.float32, [1, 4, 2])
-    made = tf.contrib.resampler.resampler(data, warp)
+    result = tf.contrib.resampler.resampler(data, warp)
     image = IMAGES[:1, :3, :3, :1]
     places = np.array([[[0.3, 1.6], [1.4, 0.7], [-0.4, 0.5], [2.3, 1.2]]], np.float32)
-    slopes = session.run(tf.gradients(made, [data, warp]), {data: image, warp: places})
+    slopes = session.run(tf.gradients(result, [data, warp]), {data: image, warp: places})
     np.testing.assert_allclose(
-        slopes[0], slope_of(lambda v: session.run(made, {data: v, warp: places}), image), atol=2e-2
+        slopes[0], slope_of(lambda v: session.run(result, {data: v, warp: places}), image), atol=2e-2
     )
     np.testing.assert_allclose(
-        slopes[1], slope_of(lambda v: session.run(made, {data: image, warp: v}), places), atol=2e-2
+        slopes[1], slope_of(lambda v: session.run(result, {data: image, warp: v}), places), atol=2e-2
     )
 
 
 def test_colors_are_turned_in_yiq(session):
     to_yiq = np.array([[0.299, 0.587, 0.114], [0.596, -0.274, -0.322], [0.211, -0.523, 0.312]])
     hue, saturation, value = 0.7, 0.8, 1.2
-    made = session.run(I.adjust_hsv_in_yiq(IMAGES, hue, saturation, value))
+    result = session.run(I.adjust_hsv_in_yiq(IMAGES, hue, saturation, value))
     a, b = value * saturation * np.cos(hue), value * saturation * np.sin(hue)
     turn = np.array([[value, 0, 0], [0, a, -b], [0, b, a]])
     wanted = IMAGES @ (np.linalg.inv(to_yiq) @ turn @ to_yiq).T
-    np.testing.assert_allclose(made, wanted, atol=0.02)
+    np.testing.assert_allclose(result, wanted, atol=0.02)
     bytes_ = (IMAGES * 255).astype(np.uint8)
     same = session.run(I.adjust_hsv_in_yiq(bytes_))
     assert same.dtype == np.uint8 and np.abs(same.astype(int) - bytes_).max() <= 1
 
 
 def test_random_colors_are_within_bounds(session):
-    made = I.random_hsv_in_yiq(IMAGES, lower_value=0.5, upper_value=1.5, seed=1)
-    factors = [session.run(made).mean() / IMAGES.mean() for _ in range(5)]
+    result = I.random_hsv_in_yiq(IMAGES, lower_value=0.5, upper_value=1.5, seed=1)
+    factors = [session.run(result).mean() / IMAGES.mean() for _ in range(5)]
     assert 0.45 < min(factors) < max(factors) < 1.55 and len(set(factors)) == 5
     with pytest.raises(ValueError, match="lower_saturation must be < upper_saturation"):
         I.random_hsv_in_yiq(IMAGES, lower_saturation=2)

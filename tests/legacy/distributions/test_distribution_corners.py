@@ -56,8 +56,8 @@ def test_whole_numbers_may_be_asked_for_as_floats():
 
 
 def test_a_scale_below_zero_is_as_good_as_above_for_students_t():
-    found = run(tf.distributions.StudentT(3.0, 7.0, -8.0).cdf([-2.5, 8.0]))
-    np.testing.assert_allclose(found, stats.t.cdf([-2.5, 8.0], 3.0, loc=7.0, scale=8.0), rtol=1e-5)
+    result = run(tf.distributions.StudentT(3.0, 7.0, -8.0).cdf([-2.5, 8.0]))
+    np.testing.assert_allclose(result, stats.t.cdf([-2.5, 8.0], 3.0, loc=7.0, scale=8.0), rtol=1e-5)
 
 
 def test_draws_of_a_dirichlet_multinomial_may_have_a_dimension_for_the_classes():
@@ -73,9 +73,9 @@ def test_draws_of_a_dirichlet_multinomial_may_have_a_dimension_for_the_classes()
 def test_the_batch_of_a_multinomial_is_that_of_its_draws_and_its_classes_together():
     theta = np.array([[0.2, 0.3, 0.5], [0.6, 0.3, 0.1]], np.float32)
     total = np.array([[10.0, 9.0], [8.0, 7.0], [6.0, 5.0]], np.float32)
-    made = ds.Multinomial(total, probs=theta)
-    assert made.batch_shape == [3, 2]
-    np.testing.assert_array_equal(run(made.batch_shape_tensor()), [3, 2])
-    drawn = run(made.sample(4, seed=1))
+    multinomial = ds.Multinomial(total, probs=theta)
+    assert multinomial.batch_shape == [3, 2]
+    np.testing.assert_array_equal(run(multinomial.batch_shape_tensor()), [3, 2])
+    drawn = run(multinomial.sample(4, seed=1))
     assert drawn.shape == (4, 3, 2, 3)
     np.testing.assert_array_equal(drawn.sum(-1), np.broadcast_to(total, (4, 3, 2)))

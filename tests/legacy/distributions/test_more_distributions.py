@@ -95,17 +95,17 @@ def test_densities_and_moments_are_scipys(name):
         "log_cdf": np.log(theirs.cdf(values)),
     }
     for question, value in expected.items():
-        found = answer(lambda q=question: getattr(ours, q)(values))
-        if found is not None:
-            np.testing.assert_allclose(found, value, rtol=1e-6, atol=1e-9, err_msg=question)
+        result = answer(lambda q=question: getattr(ours, q)(values))
+        if result is not None:
+            np.testing.assert_allclose(result, value, rtol=1e-6, atol=1e-9, err_msg=question)
     for question, value in {"mean": theirs.mean(), "variance": theirs.var(), "stddev": theirs.std()}.items():
-        found = answer(getattr(ours, question))
-        if found is not None:
-            np.testing.assert_allclose(found, value, rtol=1e-6, err_msg=question)
+        result = answer(getattr(ours, question))
+        if result is not None:
+            np.testing.assert_allclose(result, value, rtol=1e-6, err_msg=question)
     if not isinstance(theirs.dist, stats.rv_discrete) or name == "Geometric":
-        found = answer(ours.entropy)
-        if found is not None:
-            np.testing.assert_allclose(found, theirs.entropy(), rtol=1e-5, atol=1e-8)
+        result = answer(ours.entropy)
+        if result is not None:
+            np.testing.assert_allclose(result, theirs.entropy(), rtol=1e-5, atol=1e-8)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -402,9 +402,9 @@ def test_skewed_numbers_lean():
 def test_percentiles():
     x = np.array([[1.0, 4.0, 2.0, 3.0], [10.0, 40.0, 20.0, 30.0]])
     for kind in ("nearest", "lower", "higher"):
-        found = run([ds.percentile(x, q, axis=1, interpolation=kind) for q in (0, 30, 55, 100)])
+        result = run([ds.percentile(x, q, axis=1, interpolation=kind) for q in (0, 30, 55, 100)])
         expected = [np.percentile(x, q, axis=1, method=kind) for q in (0, 30, 55, 100)]
-        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(result, expected)
     assert run(ds.percentile(x, 50.0, axis=[0], keep_dims=True)).shape == (1, 4)
     assert run(ds.percentile(x, 100.0)) == 40
     with pytest.raises(ValueError, match="interpolation"):
@@ -422,3 +422,31 @@ def test_beliefs_about_a_mean():
     np.testing.assert_allclose(
         run([ahead.loc, ahead.scale]), [mean, (1 / precision + 0.25) ** 0.5], rtol=1e-5
     )
+
+
+@pytest.mark.parametrize(
+    ("make", "names"),
+    [
+        (
+            lambda: ds.InverseGammaWithSoftplusConcentrationRate(1.0, 2.0),
+            "softplus_concentration softplus_rate",
+        ),
+        (lambda: ds.GammaWithSoftplusConcentrationRate(1.0, 2.0), "softplus_concentration softplus_rate"),
+        (
+            lambda: ds.BetaWithSoftplusConcentration(1.0, 2.0),
+            "softplus_concentration1 softplus_concentration0",
+        ),
+        (lambda: ds.MultivariateNormalDiagWithSoftplusScale([0.0], [1.0]), "Softplus"),
+        (lambda: ds.MultivariateNormalFullCovariance([0.0], [[1.0]]), "Cholesky"),
+        (lambda: ds.Chi2(2.0), "df"),
+        (lambda: ds.Chi2WithAbsDf(2.0), "Abs Floor"),
+    ],
+)
+def test_a_distribution_made_from_another_opens_one_scope(make, names):
+    with tf.Graph().as_default() as graph:
+        distribution = make()
+    scope = f"{type(distribution).__name__}/"
+    assert distribution.name == scope
+    result = {op.name for op in graph.get_operations()}
+    assert all(name.startswith(scope) for name in result)
+    assert result >= {scope + name for name in names.split()}

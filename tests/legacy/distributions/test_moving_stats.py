@@ -36,10 +36,10 @@ def test_the_logarithm_of_a_mean_moves(session):
 @pytest.mark.parametrize("normalize", [True, False])
 def test_a_sequence_correlates_with_itself_some_steps_later(session, normalize):
     x = VALUES.reshape(20, 2)
-    found = session.run(D.auto_correlation(x, axis=0, max_lags=5, normalize=normalize))
+    result = session.run(D.auto_correlation(x, axis=0, max_lags=5, normalize=normalize))
     off = x - x.mean(0)
     wanted = np.array([(off[: 20 - k] * off[k:]).sum(0) / (20 - k) for k in range(6)])
-    np.testing.assert_allclose(found, wanted / wanted[0] if normalize else wanted, rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(result, wanted / wanted[0] if normalize else wanted, rtol=1e-3, atol=1e-4)
 
 
 def test_streams_of_seeds_differ():

@@ -67,8 +67,8 @@ def test_shapes_unknown_until_the_step_runs():
     loc = tf.placeholder(tf.float32)
     d = ds.Normal(loc, 1.0)
     assert d.batch_shape.rank is None
-    made = run([d.sample(3), d.log_prob(0.0), d.batch_shape_tensor()], {loc: np.zeros((2, 2))})
-    assert made[0].shape == (3, 2, 2) and made[1].shape == (2, 2) and made[2].tolist() == [2, 2]
+    result = run([d.sample(3), d.log_prob(0.0), d.batch_shape_tensor()], {loc: np.zeros((2, 2))})
+    assert result[0].shape == (3, 2, 2) and result[1].shape == (2, 2) and result[2].tolist() == [2, 2]
 
 
 def test_parts_of_a_batch_become_one_event():

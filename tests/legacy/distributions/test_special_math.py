@@ -38,9 +38,9 @@ def test_shares_and_their_inverse():
 
 def test_gradients_in_the_tail_are_numbers():
     x = tf.constant([-50.0, 0.0, 50.0], tf.float64)
-    found = _run(tf.gradients(math.log_ndtr(x), x)[0])
+    grads = _run(tf.gradients(math.log_ndtr(x), x)[0])
     expected = np.exp(stats.norm.logpdf([-50, 0, 50]) - special.log_ndtr([-50.0, 0.0, 50.0]))
-    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-30)
+    np.testing.assert_allclose(grads, expected, rtol=1e-6, atol=1e-30)
 
 
 def test_types_and_orders_that_are_not_handled():

@@ -58,8 +58,8 @@ def test_dimensions_move_round(sess, shift):
     expected = np.transpose(x, np.roll(np.arange(3), shift))
     np.testing.assert_array_equal(sess.run(du.rotate_transpose(x, shift)), expected)
     unknown, turn = tf.placeholder(tf.int32, None), tf.placeholder(tf.int32)
-    found = sess.run(du.rotate_transpose(unknown, turn), {unknown: x, turn: shift})
-    np.testing.assert_array_equal(found, expected)
+    result = sess.run(du.rotate_transpose(unknown, turn), {unknown: x, turn: shift})
+    np.testing.assert_array_equal(result, expected)
 
 
 def test_one_of_two_vectors_is_picked(sess):
@@ -91,8 +91,8 @@ def test_a_triangle_of_six_is_a_spiral(sess):
 
 
 def test_three_diagonals_make_a_matrix(sess):
-    made = sess.run(du.tridiag([1.0, 2], [3.0, 4, 5], [6.0, 7]))
-    assert made.tolist() == [[3, 6, 0], [1, 4, 7], [0, 2, 5]]
+    result = sess.run(du.tridiag([1.0, 2], [3.0, 4, 5], [6.0, 7]))
+    assert result.tolist() == [[3, 6, 0], [1, 4, 7], [0, 2, 5]]
 
 
 def test_logarithms_are_summed_with_weights(sess):

@@ -81,9 +81,9 @@ def test_the_shapes_of_parameters_are_those_of_the_samples(sess):
 
 
 def test_parameters_may_be_given_before_their_softplus(sess):
-    made = find("python.ops.distributions.student_t.StudentTWithAbsDfSoftplusScale")(-3.2, 0.0, -2.0)
-    assert sess.run(made.df) == 3
-    np.testing.assert_allclose(sess.run(made.scale), np.log1p(np.exp(-2.0)), rtol=1e-6)
+    result = find("python.ops.distributions.student_t.StudentTWithAbsDfSoftplusScale")(-3.2, 0.0, -2.0)
+    assert sess.run(result.df) == 3
+    np.testing.assert_allclose(sess.run(result.scale), np.log1p(np.exp(-2.0)), rtol=1e-6)
     beta = find("python.ops.distributions.beta.BetaWithSoftplusConcentration")(-2.0, 1.0)
     np.testing.assert_allclose(sess.run(beta.concentration0), np.log1p(np.exp(1.0)), rtol=1e-6)
     assert beta.copy(concentration0=0.0).parameters["concentration0"] == 0.0

@@ -67,9 +67,9 @@ def test_two_replicas_train_as_one_with_both_batches(tmp_path, mirrored, reducti
 
 
 def test_replicas_evaluate_as_one(tmp_path, mirrored):
-    made = estimator(tmp_path / "m", eval_distribute=mirrored).train(input_of(8), steps=2)
+    result = estimator(tmp_path / "m", eval_distribute=mirrored).train(input_of(8), steps=2)
     plain = estimator(tmp_path / "m")
-    two, one = made.evaluate(input_of(4), steps=2), plain.evaluate(input_of(8), steps=2)
+    two, one = result.evaluate(input_of(4), steps=2), plain.evaluate(input_of(8), steps=2)
     assert two.keys() == one.keys() == {"loss", "mae", "global_step"}
     for name in one:
         np.testing.assert_allclose(two[name], one[name], rtol=1e-5)
@@ -84,9 +84,9 @@ def test_a_distribute_config_names_both_strategies(mirrored):
 
 
 def test_several_replicas_need_a_dataset(tmp_path, mirrored):
-    made = estimator(tmp_path, train_distribute=mirrored)
+    result = estimator(tmp_path, train_distribute=mirrored)
     with pytest.raises(ValueError, match="must give a `tf.data.Dataset`"):
-        made.train(lambda: (tf.constant(X), tf.constant(Y)), steps=1)
+        result.train(lambda: (tf.constant(X), tf.constant(Y)), steps=1)
 
 
 def test_workers_of_a_cluster_without_a_chief_train_together(tmp_path):

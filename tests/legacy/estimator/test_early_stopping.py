@@ -113,10 +113,10 @@ def test_evaluation_in_memory(made):
     )
     made.train(trainer.input_fn, hooks=[hook], steps=10)
     tf.summary.FileWriterCache.clear()
-    found = evaluations(made.eval_dir("memory"))
-    assert list(found) == [0, 4, 8, 10]
+    result = evaluations(made.eval_dir("memory"))
+    assert list(result) == [0, 4, 8, 10]
     last = made.evaluate(lambda: trainer.input_fn(1))
-    assert found[10]["loss"] == pytest.approx(last["loss"], rel=1e-5)
-    assert found[0]["loss"] > found[10]["loss"]
+    assert result[10]["loss"] == pytest.approx(last["loss"], rel=1e-5)
+    assert result[0]["loss"] > result[10]["loss"]
     with pytest.raises(ValueError, match="invalid every_n_iter"):
         experimental.InMemoryEvaluatorHook(made, trainer.input_fn, every_n_iter=0)

@@ -16,8 +16,8 @@ W = np.array([[1.0], [-2.0]], np.float32)
 
 def data(batches=None, size=8):
     x = np.random.RandomState(0).rand(size * 4, 2).astype(np.float32)
-    made = tf.data.Dataset.from_tensor_slices(({"x": x}, x @ W)).batch(size)
-    return made.repeat(batches)
+    result = tf.data.Dataset.from_tensor_slices(({"x": x}, x @ W)).batch(size)
+    return result.repeat(batches)
 
 
 def model_fn(features, labels, mode, params):
@@ -38,12 +38,12 @@ def made(tmp_path, monkeypatch):
 
 
 def events(folder):
-    found = {}
+    result = {}
     for path in sorted(glob.glob(os.path.join(folder, "events*"))):
         for event in tf.train.summary_iterator(path):
             for value in event.summary.value:
-                found.setdefault(value.tag, []).append((event.step, value))
-    return found
+                result.setdefault(value.tag, []).append((event.step, value))
+    return result
 
 
 def test_it_trains_evaluates_and_predicts(made):
@@ -103,10 +103,10 @@ def test_the_run_is_in_the_events(made):
     # A summary is of the step at whose end it is written.
     assert [step for step, _ in events(made.model_dir)["loss"]] == [1, 3, 5, 7, 9]
     assert made.eval_dir("held_out") == os.path.join(made.model_dir, "eval_held_out")
-    told = events(made.eval_dir("held_out"))
-    ((step, value),) = told["error"]
+    output = events(made.eval_dir("held_out"))
+    ((step, value),) = output["error"]
     assert step == 10 and value.simple_value == pytest.approx(result["error"])
-    assert "global_step" not in told
+    assert "global_step" not in output
 
 
 def test_hooks_and_listeners_are_called(made):
@@ -185,21 +185,21 @@ def test_model_functions_get_what_they_name(tmp_path):
         functools.partial(model_fn, params={"rate": 0}),
     ]
     for i, function in enumerate(functions):
-        made = tf.estimator.Estimator(function, str(tmp_path / str(i)))
-        assert made.train(data, steps=1).get_variable_value("global_step") == 1
-    spec = made.model_fn
+        estimator = tf.estimator.Estimator(function, str(tmp_path / str(i)))
+        assert estimator.train(data, steps=1).get_variable_value("global_step") == 1
+    spec = estimator.model_fn
     with tf.Graph().as_default():
         tf.train.create_global_step()
         assert spec({"x": tf.ones([1, 2])}, None, ModeKeys.PREDICT, None).mode == "infer"
 
 
 def test_what_a_model_function_gives_and_gets_is_checked(tmp_path):
-    made = tf.estimator.Estimator(lambda features, labels: None, str(tmp_path))
+    estimator = tf.estimator.Estimator(lambda features, labels: None, str(tmp_path))
     with pytest.raises(ValueError, match="should return an EstimatorSpec"):
-        made.train(data, steps=1)
-    made = tf.estimator.Estimator(lambda features: None, str(tmp_path))
+        estimator.train(data, steps=1)
+    estimator = tf.estimator.Estimator(lambda features: None, str(tmp_path))
     with pytest.raises(ValueError, match="does not take labels"):
-        made.train(data, steps=1)
+        estimator.train(data, steps=1)
 
 
 @pytest.mark.parametrize(
@@ -228,13 +228,13 @@ def test_input_functions_give_tensors_or_features_alone_and_take_what_they_name(
         asked.update(mode=mode, params=params, config=config)
         return tf.ones([2])
 
-    made = tf.estimator.Estimator(function, str(tmp_path))
-    made.train(input_fn, steps=1)
+    estimator = tf.estimator.Estimator(function, str(tmp_path))
+    estimator.train(input_fn, steps=1)
     assert asked["mode"] == "train" and asked["params"] == {} and asked["config"].model_dir == str(tmp_path)
-    assert made.evaluate(input_fn, steps=1) == {"loss": 1.0, "global_step": 1}
-    assert next(made.predict(input_fn)) == 1.0
+    assert estimator.evaluate(input_fn, steps=1) == {"loss": 1.0, "global_step": 1}
+    assert next(estimator.predict(input_fn)) == 1.0
     with pytest.raises(ValueError, match="len 2 tuple"):
-        made.train(lambda: (1, 2, 3), steps=1)
+        estimator.train(lambda: (1, 2, 3), steps=1)
 
 
 def test_a_subclass_may_not_change_what_an_estimator_does(tmp_path):
@@ -275,17 +275,17 @@ def test_a_loss_that_is_not_a_number_ends_the_training(tmp_path):
         train = tf.assign_add(tf.train.get_global_step(), 1)
         return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train)
 
-    made = tf.estimator.Estimator(function, str(tmp_path))
+    estimator = tf.estimator.Estimator(function, str(tmp_path))
     with pytest.raises(tf.train.NanLossDuringTrainingError):
-        made.train(lambda: tf.ones([1]), steps=2)
+        estimator.train(lambda: tf.ones([1]), steps=2)
 
 
 def test_parameter_servers_hold_the_variables(tmp_path, monkeypatch):
     cluster = {"chief": ["a:1"], "ps": ["b:1", "c:1"], "worker": ["d:1"]}
     task = {"type": "worker", "index": 0}
     monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": cluster, "task": task}))
-    made = tf.estimator.Estimator(model_fn, str(tmp_path), params={})
-    with tf.Graph().as_default(), tf.device(made._device_fn):
+    estimator = tf.estimator.Estimator(model_fn, str(tmp_path), params={})
+    with tf.Graph().as_default(), tf.device(estimator._device_fn):
         v = [tf.get_variable(f"v{i}", []) for i in range(3)]
         c = tf.constant(1)
     assert [x.device for x in v] == ["/job:ps/task:0", "/job:ps/task:1", "/job:ps/task:0"]

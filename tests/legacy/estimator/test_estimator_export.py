@@ -30,9 +30,9 @@ def model_fn(features, labels, mode):
 @pytest.fixture
 def trained(tmp_path, monkeypatch):
     monkeypatch.delenv("TF_CONFIG", raising=False)
-    made = tf.estimator.Estimator(model_fn, str(tmp_path / "m"))
-    made.train(lambda: (tf.ones([2, 2]), tf.ones([2, 1])), steps=1)
-    return made
+    result = tf.estimator.Estimator(model_fn, str(tmp_path / "m"))
+    result.train(lambda: (tf.ones([2, 2]), tf.ones([2, 1])), steps=1)
+    return result
 
 
 def load(path, *tags):
@@ -52,8 +52,8 @@ def test_a_model_is_fed_tensors(trained, tmp_path):
     for sess, signatures in load(path, "serve"):
         assert list(signatures) == ["serving_default"]  # the others want tf.Examples
         serve = signatures["serving_default"]
-        found = sess.run(serve.outputs["y"].name, {serve.inputs["x"].name: [[1.0, 2.0]]})
-    np.testing.assert_allclose(found, [[1.0, 2.0]] @ trained.get_variable_value("w"))
+        result = sess.run(serve.outputs["y"].name, {serve.inputs["x"].name: [[1.0, 2.0]]})
+    np.testing.assert_allclose(result, [[1.0, 2.0]] @ trained.get_variable_value("w"))
 
 
 def test_a_model_is_fed_examples(trained, tmp_path):
@@ -70,10 +70,10 @@ def test_a_model_is_fed_examples(trained, tmp_path):
         assert sorted(signatures) == ["scores", "serving_default", "value"]
         value = signatures["value"]
         assert value.method_name == "tensorflow/serving/regress"
-        found = sess.run(
+        result = sess.run(
             value.outputs["outputs"].name, {value.inputs["inputs"].name: [example.SerializeToString()]}
         )
-    np.testing.assert_allclose(found, [[1.0, 2.0]] @ trained.get_variable_value("w"))
+    np.testing.assert_allclose(result, [[1.0, 2.0]] @ trained.get_variable_value("w"))
 
 
 def test_a_model_that_takes_one_tensor(trained, tmp_path):

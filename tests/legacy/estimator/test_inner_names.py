@@ -18,13 +18,13 @@ _ESTIMATOR = tf.python.estimator
     ],
 )
 def test_modules_have_public_names(module, name, public):
-    found = tf.estimator
+    result = tf.estimator
     for part in public.split("."):
-        found = getattr(found, part)
+        result = getattr(result, part)
     place = _ESTIMATOR
     for part in module.split("."):
         place = getattr(place, part)
-    assert getattr(place, name) is found
+    assert getattr(place, name) is result
 
 
 def test_keys_are_what_estimators_return(tmp_path):

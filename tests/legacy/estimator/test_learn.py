@@ -154,11 +154,11 @@ class Counting(tf.train.SessionRunHook):
 
 
 def test_an_experiment_may_be_given_more_hooks_and_other_exports(tmp_path):
-    made, training, evaluating = experiment(str(tmp_path)), Counting(), Counting()
-    made.extend_train_hooks([training])
-    made.extend_eval_hooks([evaluating])
-    assert [strategy.name for strategy in made.reset_export_strategies()] == ["Servo"]
-    result, exported = made.local_run()
+    output, training, evaluating = experiment(str(tmp_path)), Counting(), Counting()
+    output.extend_train_hooks([training])
+    output.extend_eval_hooks([evaluating])
+    assert [strategy.name for strategy in output.reset_export_strategies()] == ["Servo"]
+    result, exported = output.local_run()
     assert (training.runs, evaluating.runs, exported, result["global_step"]) == (30, 1, [], 30)
 
 
@@ -169,17 +169,17 @@ def test_an_experiment_trains_and_evaluates_in_turns(tmp_path):
         seen.append(eval_results and eval_results["global_step"])
         return True
 
-    made = experiment(str(tmp_path), train_steps_per_iteration=10)
-    result, exported = made.continuous_train_and_eval(go_on)
+    output = experiment(str(tmp_path), train_steps_per_iteration=10)
+    result, exported = output.continuous_train_and_eval(go_on)
     assert (seen, result["global_step"], len(exported)) == ([None, 10, 20, 30], 30, 1)
 
 
 def test_an_experiment_evaluates_checkpoints_until_the_last(tmp_path):
-    made, evaluating = experiment(str(tmp_path), eval_delay_secs=0), Counting()
-    made.train(delay_secs=0)
-    made.extend_eval_hooks([evaluating])
-    made.continuous_eval(throttle_delay_secs=0)
-    made.continuous_eval_on_train_data(
+    result, evaluating = experiment(str(tmp_path), eval_delay_secs=0), Counting()
+    result.train(delay_secs=0)
+    result.extend_eval_hooks([evaluating])
+    result.continuous_eval(throttle_delay_secs=0)
+    result.continuous_eval_on_train_data(
         throttle_delay_secs=0,
         continuous_eval_predicate_fn=lambda results, checkpoint_path: not checkpoint_path,
     )
@@ -247,11 +247,11 @@ def test_examples_are_read_in_batches(tmp_path):
         batch = learn.io.read_batch_features(
             path, 4, spec, tf.TFRecordReader, randomize_input=False, num_epochs=1
         )
-        found = []
+        results = []
         with tf.train.MonitoredSession() as sess:
             while not sess.should_stop():
-                found.append(sess.run(batch)["n"].tolist())
-    assert found == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
+                results.append(sess.run(batch)["n"].tolist())
+    assert results == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
     with pytest.raises(ValueError, match="No files match"):
         learn.io.read_batch_features(str(tmp_path / "none"), 4, spec, tf.TFRecordReader)
 

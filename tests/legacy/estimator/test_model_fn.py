@@ -12,8 +12,8 @@ def test_each_mode_needs_its_parts():
     loss, op = tf.constant(1.0), tf.no_op()
     assert Spec(TRAIN, loss=loss, train_op=op).predictions == {}
     assert Spec(EVAL, loss=loss).eval_metric_ops == {}
-    made = Spec(PREDICT, predictions=loss)
-    assert list(made.export_outputs) == ["serving_default"]
+    spec = Spec(PREDICT, predictions=loss)
+    assert list(spec.export_outputs) == ["serving_default"]
     for arguments, message in (
         ((TRAIN, None, loss), "Missing train_op"),
         ((TRAIN, None, None, op), "Missing loss"),
@@ -60,15 +60,15 @@ def test_everything_is_of_one_graph():
 def test_one_output_is_the_default_one():
     loss = tf.constant(1.0)
     output = tf.estimator.export.PredictOutput(loss)
-    made = Spec(PREDICT, loss, export_outputs={"a": output})
-    assert made.export_outputs == {"a": output, "serving_default": output}
+    spec = Spec(PREDICT, loss, export_outputs={"a": output})
+    assert spec.export_outputs == {"a": output, "serving_default": output}
     with pytest.raises(ValueError, match="none of them is specified as the default"):
         Spec(PREDICT, loss, export_outputs={"a": output, "b": output})
 
 
 def test_parts_can_be_replaced_but_not_the_mode():
-    made = Spec(EVAL, loss=tf.constant(1.0))
+    spec = Spec(EVAL, loss=tf.constant(1.0))
     other = tf.constant(2.0)
-    assert made._replace(loss=other).loss is other
+    assert spec._replace(loss=other).loss is other
     with pytest.raises(ValueError, match="mode of EstimatorSpec cannot be changed"):
-        made._replace(mode=TRAIN)
+        spec._replace(mode=TRAIN)

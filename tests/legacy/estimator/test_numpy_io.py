@@ -11,37 +11,37 @@ numpy_input_fn = tf.estimator.inputs.numpy_input_fn
 
 
 def batches(function):
-    found = []
+    result = []
     with tf.Graph().as_default():
         tensors = function()
         with tf.Session() as sess:
             try:
-                while len(found) < 20:
-                    found.append(sess.run(tensors))
+                while len(result) < 20:
+                    result.append(sess.run(tensors))
             except tf.errors.OutOfRangeError:
-                return found
-    return found
+                return result
+    return result
 
 
 def test_batches_go_over_the_ends_of_epochs():
     x = {"a": np.arange(5), "b": np.array(["p", "q", "r", "s", "t"])}
-    found = batches(numpy_input_fn(x, np.arange(5) * 2.0, 3, num_epochs=2, shuffle=False))
-    assert [f[0]["a"].tolist() for f in found] == [[0, 1, 2], [3, 4, 0], [1, 2, 3], [4]]
-    assert found[0][0]["b"].tolist() == [b"p", b"q", b"r"]
-    assert found[0][1].tolist() == [0.0, 2.0, 4.0]
+    result = batches(numpy_input_fn(x, np.arange(5) * 2.0, 3, num_epochs=2, shuffle=False))
+    assert [f[0]["a"].tolist() for f in result] == [[0, 1, 2], [3, 4, 0], [1, 2, 3], [4]]
+    assert result[0][0]["b"].tolist() == [b"p", b"q", b"r"]
+    assert result[0][1].tolist() == [0.0, 2.0, 4.0]
 
 
 def test_rows_are_shuffled_together():
     x = np.arange(50)
-    found = batches(numpy_input_fn(x, {"y": 2 * x}, 10, shuffle=True))
-    xs, ys = (np.concatenate(v) for v in zip(*[(f[0], f[1]["y"]) for f in found], strict=True))
+    result = batches(numpy_input_fn(x, {"y": 2 * x}, 10, shuffle=True))
+    xs, ys = (np.concatenate(v) for v in zip(*[(f[0], f[1]["y"]) for f in result], strict=True))
     assert sorted(xs) == list(x) and list(xs) != list(x)
     np.testing.assert_array_equal(ys, 2 * xs)
 
 
 def test_features_alone_for_ever():
-    found = batches(numpy_input_fn({"a": np.ones([2, 3])}, batch_size=2, num_epochs=None, shuffle=False))
-    assert len(found) == 20 and found[0]["a"].shape == (2, 3)
+    result = batches(numpy_input_fn({"a": np.ones([2, 3])}, batch_size=2, num_epochs=None, shuffle=False))
+    assert len(result) == 20 and result[0]["a"].shape == (2, 3)
 
 
 @pytest.mark.parametrize(
@@ -110,10 +110,10 @@ generator_input_fn = tf.contrib.learn.io.generator_input_fn
 
 
 def test_what_a_generator_yields_comes_in_batches_with_its_labels():
-    found = batches(generator_input_fn(counted, "label", 3, num_epochs=2, shuffle=False))
-    assert [labels.tolist() for _, labels in found] == [[0, 1, 2], [3, 4, 0], [1, 2, 3], [4]]
-    assert found[0][0]["a"].tolist() == [b"s0", b"s1", b"s2"]
-    np.testing.assert_array_equal(found[1][0]["b"], [[3, 3], [4, 4], [0, 0]])
+    result = batches(generator_input_fn(counted, "label", 3, num_epochs=2, shuffle=False))
+    assert [labels.tolist() for _, labels in result] == [[0, 1, 2], [3, 4, 0], [1, 2, 3], [4]]
+    assert result[0][0]["a"].tolist() == [b"s0", b"s1", b"s2"]
+    np.testing.assert_array_equal(result[1][0]["b"], [[3, 3], [4, 4], [0, 0]])
     mixed = batches(generator_input_fn(counted, ["label", "a"], 5))
     assert sorted(mixed[0][1]["label"]) == [0, 1, 2, 3, 4] and list(mixed[0][0]) == ["b"]
 
@@ -123,8 +123,8 @@ def test_arrays_of_a_generator_are_filled_up_to_the_longest():
         for i in range(1, 4):
             yield {"x": np.arange(i)}
 
-    found = batches(generator_input_fn(growing, None, 3, shuffle=False, pad_value=-1))
-    np.testing.assert_array_equal(found[0]["x"], [[0, -1, -1], [0, 1, -1], [0, 1, 2]])
+    result = batches(generator_input_fn(growing, None, 3, shuffle=False, pad_value=-1))
+    np.testing.assert_array_equal(result[0]["x"], [[0, -1, -1], [0, 1, -1], [0, 1, 2]])
 
 
 def test_what_is_no_generator_of_dicts_is_refused():

@@ -30,11 +30,11 @@ def columns():
 
 def value_of(make):
     with tf.Graph().as_default(), tf.Session() as sess:
-        made = make()
+        result = make()
         sess.run(
             [tf.global_variables_initializer(), tf.local_variables_initializer(), tf.tables_initializer()]
         )
-        return sess.run(made)
+        return sess.run(result)
 
 
 def evaluated(make, features, logits, labels):
@@ -49,8 +49,8 @@ def evaluated(make, features, logits, labels):
         spec = make().create_estimator_spec(inputs, "eval", tf.constant(logits), labels)
         sess.run([tf.local_variables_initializer(), tf.tables_initializer()])
         sess.run([metric.updates for metric in spec.eval_metric_ops.values()])
-        found = sess.run({key: metric.result() for key, metric in spec.eval_metric_ops.items()})
-        return {**found, "loss": sess.run(spec.loss)}
+        result = sess.run({key: metric.result() for key, metric in spec.eval_metric_ops.items()})
+        return {**result, "loss": sess.run(spec.loss)}
 
 
 def cross_entropy(labels, logits):
@@ -69,7 +69,7 @@ def test_the_loss_of_two_classes_is_a_mean_over_the_batch():
 
 def test_weights_weigh_examples_but_do_not_change_how_many_there_are():
     weights = np.array([[1.0], [0.0], [4.0]], np.float32)
-    found = value_of(
+    result = value_of(
         lambda: head.BinaryClassHead(weight_column="w").loss(
             tf.constant(LABELS),
             tf.constant(LOGITS),
@@ -77,34 +77,37 @@ def test_weights_weigh_examples_but_do_not_change_how_many_there_are():
             regularization_losses=[0.5, 0.25],
         )
     )
-    assert found == pytest.approx((cross_entropy(LABELS, LOGITS) * weights).sum() / 3 + 0.75, rel=1e-6)
+    assert result == pytest.approx((cross_entropy(LABELS, LOGITS) * weights).sum() / 3 + 0.75, rel=1e-6)
 
 
 def test_metrics_of_two_classes_and_at_thresholds():
-    found = evaluated(lambda: head.BinaryClassHead(thresholds=[0.2], name="h"), {}, LOGITS, LABELS)
-    assert found["accuracy/h"] == pytest.approx(1 / 3)
-    assert found["precision/h"] == pytest.approx(1 / 2) and found["recall/h"] == pytest.approx(1 / 2)
-    assert found["accuracy_baseline/h"] == pytest.approx(2 / 3)
-    assert found["recall/positive_threshold_0.2/h"] == pytest.approx(1.0)
-    assert found["precision/positive_threshold_0.2/h"] == pytest.approx(2 / 3)
-    assert found["average_loss/h"] == pytest.approx(found["loss"])
-    assert found["auc/h"] == pytest.approx(1 / 2, abs=0.01)
+    result = evaluated(lambda: head.BinaryClassHead(thresholds=[0.2], name="h"), {}, LOGITS, LABELS)
+    assert result["accuracy/h"] == pytest.approx(1 / 3)
+    assert result["precision/h"] == pytest.approx(1 / 2) and result["recall/h"] == pytest.approx(1 / 2)
+    assert result["accuracy_baseline/h"] == pytest.approx(2 / 3)
+    assert result["recall/positive_threshold_0.2/h"] == pytest.approx(1.0)
+    assert result["precision/positive_threshold_0.2/h"] == pytest.approx(2 / 3)
+    assert result["average_loss/h"] == pytest.approx(result["loss"])
+    assert result["auc/h"] == pytest.approx(1 / 2, abs=0.01)
 
 
 def test_classes_with_names():
     names = ["red", "green", "blue"]
     logits = np.array([[1.0, 2.0, 0.0], [3.0, 0.0, 0.0]], np.float32)
     labels = np.array([[b"green"], [b"blue"]], object)
-    found = evaluated(lambda: head.MultiClassHead(3, label_vocabulary=names), {}, logits, labels)
+    result = evaluated(lambda: head.MultiClassHead(3, label_vocabulary=names), {}, logits, labels)
     log = logits - np.log(np.exp(logits).sum(1, keepdims=True))
-    assert found["loss"] == pytest.approx(-(log[0, 1] + log[1, 2]) / 2, rel=1e-6)
-    assert found["accuracy"] == pytest.approx(0.5)
-    made = value_of(
+    assert result["loss"] == pytest.approx(-(log[0, 1] + log[1, 2]) / 2, rel=1e-6)
+    assert result["accuracy"] == pytest.approx(0.5)
+    predictions = value_of(
         lambda: head.MultiClassHead(3, label_vocabulary=names).predictions(
             tf.constant(logits), ["classes", "class_ids"]
         )
     )
-    assert list(made) == ["classes", "class_ids"] and made["classes"].tolist() == [[b"green"], [b"red"]]
+    assert list(predictions) == ["classes", "class_ids"] and predictions["classes"].tolist() == [
+        [b"green"],
+        [b"red"],
+    ]
 
 
 def test_labels_of_several_classes_are_rows_or_a_sparse_tensor():
@@ -116,26 +119,26 @@ def test_labels_of_several_classes_are_rows_or_a_sparse_tensor():
     words = tf.SparseTensorValue([[0, 0], [1, 0], [1, 1]], np.array([b"x", b"x", b"y"], object), [2, 2])
     sparse = value_of(lambda: head_of().loss(tf.SparseTensor.from_value(words), tf.constant(logits), {}))
     assert dense == pytest.approx(expected, rel=1e-6) and sparse == pytest.approx(expected, rel=1e-6)
-    found = evaluated(lambda: head.MultiLabelHead(2, classes_for_class_based_metrics=[1]), {}, logits, rows)
-    assert found["probability_mean/class1"] == pytest.approx(
+    result = evaluated(lambda: head.MultiLabelHead(2, classes_for_class_based_metrics=[1]), {}, logits, rows)
+    assert result["probability_mean/class1"] == pytest.approx(
         (1 / (1 + np.exp(-logits[:, 1]))).mean(), rel=1e-6
     )
 
 
 def test_heads_for_numbers():
     labels = np.array([[1.0], [0.0], [2.0]], np.float32)
-    found = evaluated(lambda: head.RegressionHead(), {}, LOGITS, labels)
-    assert found["loss"] == pytest.approx(((LOGITS - labels) ** 2).mean())
-    assert found["label/mean"] == pytest.approx(1.0) and found["prediction/mean"] == pytest.approx(0.5)
+    result = evaluated(lambda: head.RegressionHead(), {}, LOGITS, labels)
+    assert result["loss"] == pytest.approx(((LOGITS - labels) ** 2).mean())
+    assert result["label/mean"] == pytest.approx(1.0) and result["prediction/mean"] == pytest.approx(0.5)
     poisson = value_of(
         lambda: head.PoissonRegressionHead(compute_full_loss=False).loss(
             tf.constant(labels), tf.constant(LOGITS), {}
         )
     )
     assert poisson == pytest.approx((np.exp(LOGITS) - LOGITS * labels).mean(), rel=1e-6)
-    made = value_of(lambda: head.LogisticRegressionHead().predictions(tf.constant(LOGITS)))
-    np.testing.assert_allclose(made["predictions"], 1 / (1 + np.exp(-LOGITS)), rtol=1e-6)
-    np.testing.assert_array_equal(made["logits"], LOGITS)
+    predictions = value_of(lambda: head.LogisticRegressionHead().predictions(tf.constant(LOGITS)))
+    np.testing.assert_allclose(predictions["predictions"], 1 / (1 + np.exp(-LOGITS)), rtol=1e-6)
+    np.testing.assert_array_equal(predictions["logits"], LOGITS)
 
 
 def test_several_heads_share_the_logits_and_add_their_losses():
@@ -147,12 +150,12 @@ def test_several_heads_share_the_logits_and_add_their_losses():
             [head.BinaryClassHead(name="b"), head.RegressionHead(label_dimension=2, name="r")], [1.0, 2.0]
         )
 
-    found = evaluated(make, {}, logits, labels)
+    result = evaluated(make, {}, logits, labels)
     first = cross_entropy(labels["b"], logits[:, :1]).mean()
     second = ((logits[:, 1:] - labels["r"]) ** 2).mean()
-    assert found["loss/b"] == pytest.approx(first, rel=1e-6)
-    assert found["loss/r"] == pytest.approx(second, rel=1e-6)
-    assert found["loss"] == pytest.approx(first + 2 * second, rel=1e-6)
+    assert result["loss/b"] == pytest.approx(first, rel=1e-6)
+    assert result["loss/r"] == pytest.approx(second, rel=1e-6)
+    assert result["loss"] == pytest.approx(first + 2 * second, rel=1e-6)
     assert make().name == "b_r" and make().logits_dimension == 3
 
 
@@ -201,12 +204,12 @@ ESTIMATORS = {
 
 @pytest.mark.parametrize("kind", ESTIMATORS)
 def test_estimators_take_heads(tmp_path, kind):
-    made = ESTIMATORS[kind](tf.contrib.estimator.binary_classification_head(), str(tmp_path))
-    before = made.train(data(TWO), steps=1).evaluate(data(TWO, 1))["loss"]
-    found = made.train(data(TWO), steps=100).evaluate(data(TWO, 1))
-    assert found["global_step"] == 101 and found["loss"] < before
-    assert found["loss"] == pytest.approx(found["average_loss"], rel=1e-5)
-    assert sorted(next(made.predict(data(None, 1))))[-1] == "probabilities"
+    output = ESTIMATORS[kind](tf.contrib.estimator.binary_classification_head(), str(tmp_path))
+    before = output.train(data(TWO), steps=1).evaluate(data(TWO, 1))["loss"]
+    result = output.train(data(TWO), steps=100).evaluate(data(TWO, 1))
+    assert result["global_step"] == 101 and result["loss"] < before
+    assert result["loss"] == pytest.approx(result["average_loss"], rel=1e-5)
+    assert sorted(next(output.predict(data(None, 1))))[-1] == "probabilities"
 
 
 def test_a_head_in_a_model_of_ones_own_trains_with_a_keras_optimizer(tmp_path):
@@ -219,6 +222,6 @@ def test_a_head_in_a_model_of_ones_own_trains_with_a_keras_optimizer(tmp_path):
             features, mode, logits, labels, optimizer=optimizer, trainable_variables=layer.trainable_variables
         )
 
-    made = tf.estimator.Estimator(model_fn, str(tmp_path))
-    found = made.train(data(2 * A), steps=300).evaluate(data(2 * A, 1))
-    assert found["loss"] < 1e-3 and found["global_step"] == 300
+    estimator = tf.estimator.Estimator(model_fn, str(tmp_path))
+    result = estimator.train(data(2 * A), steps=300).evaluate(data(2 * A, 1))
+    assert result["loss"] < 1e-3 and result["global_step"] == 300

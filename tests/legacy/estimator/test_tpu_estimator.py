@@ -47,8 +47,8 @@ def test_it_trains_evaluates_and_predicts_with_the_batch_size_of_each(tmp_path):
     estimator = made(tmp_path)
     estimator.train(input_fn, max_steps=60)
     assert estimator.get_variable_value("made") == 60
-    found = estimator.evaluate(input_fn, steps=2)
-    assert found["squares"] < 0.1 and found["global_step"] == 60
+    result = estimator.evaluate(input_fn, steps=2)
+    assert result["squares"] < 0.1 and result["global_step"] == 60
     first = next(estimator.predict(input_fn))
     assert first["size"] == [3] and first["y"] < -2
     assert "batch_size" not in estimator.params

@@ -86,9 +86,9 @@ def test_exporters_write_models(made):
     _, exported = run(made, [final, latest, best])
     assert all(isinstance(path, bytes) for path in exported)
     folder = os.path.join(made.model_dir, "export")
-    found = {name: os.listdir(os.path.join(folder, name)) for name in ("final", "latest", "best")}
-    assert {name: len(paths) for name, paths in found.items()} == {"final": 1, "latest": 2, "best": 1}
-    predict = tf.contrib.predictor.from_saved_model(os.path.join(folder, "final", found["final"][0]))
+    by_name = {name: os.listdir(os.path.join(folder, name)) for name in ("final", "latest", "best")}
+    assert {name: len(paths) for name, paths in by_name.items()} == {"final": 1, "latest": 2, "best": 1}
+    predict = tf.contrib.predictor.from_saved_model(os.path.join(folder, "final", by_name["final"][0]))
     y = predict({"x": [[1.0, 1.0]]})["y"]
     np.testing.assert_allclose(y, [[made.get_variable_value("d/kernel").sum()]], rtol=1e-5)
 
@@ -248,8 +248,8 @@ def test_an_evaluator_does_not_wait_for_ever_for_trainers_that_died(made, monkey
 
 def test_there_is_one_evaluator(tmp_path, monkeypatch):
     cluster = {"chief": ["a:1"], "worker": ["b:1"]}
-    told = {"cluster": cluster, "task": {"type": "evaluator", "index": 1}}
-    monkeypatch.setenv("TF_CONFIG", json.dumps(told))
+    by_name = {"cluster": cluster, "task": {"type": "evaluator", "index": 1}}
+    monkeypatch.setenv("TF_CONFIG", json.dumps(by_name))
     estimator = tf.estimator.Estimator(trainer.model_fn, str(tmp_path))
     with pytest.raises(ValueError, match="only be one `evaluator` task"):
         run(estimator)

@@ -26,22 +26,22 @@ def test_columns_come_in_the_order_of_their_names():
 
 def test_a_number_on_a_boundary_belongs_to_the_upper_bucket():
     column = fc.bucketized_column(fc.numeric_column("y"), [0.0, 1.0])
-    made = run(fc.input_layer({"y": tf.constant([-1.0, 0.0, 1.0])}, [column]))
-    assert made.tolist() == [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
+    result = run(fc.input_layer({"y": tf.constant([-1.0, 0.0, 1.0])}, [column]))
+    assert result.tolist() == [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
 
 
 def test_unknown_words_count_nowhere_or_in_their_own_buckets():
     strict = fc.indicator_column(fc.categorical_column_with_vocabulary_list("word", ["a", "b"]))
     roomy = fc.categorical_column_with_vocabulary_list("word", ["a", "b"], num_oov_buckets=1)
     assert run(fc.input_layer({"word": words()}, [strict])).tolist() == [[1, 0], [0, 1]]
-    made = run(fc.input_layer({"word": words()}, [fc.indicator_column(roomy)]))
-    assert made.tolist() == [[1, 0, 0], [0, 1, 1]]
+    result = run(fc.input_layer({"word": words()}, [fc.indicator_column(roomy)]))
+    assert result.tolist() == [[1, 0, 0], [0, 1, 1]]
 
 
 def test_empty_strings_in_a_dense_feature_are_no_words():
     column = fc.indicator_column(fc.categorical_column_with_vocabulary_list("word", ["a"]))
-    made = run(fc.input_layer({"word": tf.constant([["a", ""], ["", ""]])}, [column]))
-    assert made.tolist() == [[1], [0]]
+    result = run(fc.input_layer({"word": tf.constant([["a", ""], ["", ""]])}, [column]))
+    assert result.tolist() == [[1], [0]]
 
 
 def test_an_id_out_of_range_is_an_error_unless_there_is_a_default():
@@ -68,11 +68,11 @@ def test_embeddings_train_only_the_rows_that_occur(session):
 def test_shared_embeddings_have_one_table():
     columns = [fc.categorical_column_with_hash_bucket(k, 10) for k in ("a", "b")]
     features = {k: tf.constant([["x"], ["y"]]) for k in ("a", "b")}
-    made = run(fc.input_layer(features, fc.shared_embedding_columns(columns, 3)))
+    result = run(fc.input_layer(features, fc.shared_embedding_columns(columns, 3)))
     assert [v.op.name for v in tf.global_variables()] == [
         "input_layer/a_b_shared_embedding/embedding_weights"
     ]
-    np.testing.assert_array_equal(made[:, :3], made[:, 3:])
+    np.testing.assert_array_equal(result[:, :3], result[:, 3:])
 
 
 def test_a_linear_model_learns_what_it_is_shown(session):
@@ -95,8 +95,8 @@ def test_parsed_examples_go_into_the_columns_that_asked_for_them():
     example = tf.train.Example()
     example.features.feature["word"].bytes_list.value.append(b"a")
     parsed = tf.parse_example([example.SerializeToString()], fc.make_parse_example_spec(columns))
-    made = run(fc.input_layer(parsed, columns))
-    assert (made.shape == (1, 6) and made[0, -1] == 1) or made[0, 0] == 7 or made.sum() == 8
+    result = run(fc.input_layer(parsed, columns))
+    assert (result.shape == (1, 6) and result[0, -1] == 1) or result[0, 0] == 7 or result.sum() == 8
 
 
 def test_sequences_are_padded_and_their_lengths_told():
@@ -106,9 +106,9 @@ def test_sequences_are_padded_and_their_lengths_told():
         "x": tf.SparseTensor([[0, 0], [0, 1], [1, 0]], [1.0, 2.0, 3.0], [2, 2]),
     }
     columns = [fc.indicator_column(word), fc.sequence_numeric_column("x")]
-    made, lengths = run(tf.contrib.feature_column.sequence_input_layer(features, columns))
+    result, lengths = run(tf.contrib.feature_column.sequence_input_layer(features, columns))
     assert lengths.tolist() == [2, 1]
-    assert made.tolist() == [[[0, 0, 1, 1], [1, 0, 0, 2]], [[0, 1, 0, 3], [0, 0, 0, 0]]]
+    assert result.tolist() == [[[0, 0, 1, 1], [1, 0, 0, 2]], [[0, 1, 0, 3], [0, 0, 0, 0]]]
 
 
 def test_columns_of_contrib_layers_are_the_same_columns():
@@ -152,7 +152,7 @@ def test_impossible_columns_are_refused(make, text):
 def test_the_weights_of_a_linear_model_come_before_the_tables_of_its_columns():
     columns = tf.feature_column
     embedded = columns.embedding_column(columns.categorical_column_with_identity("i", 4), dimension=2)
-    made = {}
-    columns.linear_model({"i": tf.constant([[1], [2]])}, [embedded], cols_to_vars=made)
-    names = [v.op.name for v in made[embedded]]
+    by_name = {}
+    columns.linear_model({"i": tf.constant([[1], [2]])}, [embedded], cols_to_vars=by_name)
+    names = [v.op.name for v in by_name[embedded]]
     assert names == [f"linear_model/i_embedding/{n}" for n in ("weights", "embedding_weights")]

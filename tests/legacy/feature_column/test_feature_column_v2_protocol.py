@@ -100,9 +100,9 @@ def test_a_state_manager_makes_and_gives_the_variables_of_columns(session):
     ids = tf.feature_column.categorical_column_with_identity("id", 3)
     column, state = tf.feature_column.embedding_column(ids, 2), State()
     column.create_state(state)
-    found = column.get_dense_tensor(later.FeatureTransformationCache({"id": [[0], [2]]}), state)
+    result = column.get_dense_tensor(later.FeatureTransformationCache({"id": [[0], [2]]}), state)
     session.run(tf.global_variables_initializer())
-    assert session.run(found).tolist() == [[1.0, 1.0], [1.0, 1.0]] and len(tf.global_variables()) == 1
+    assert session.run(result).tolist() == [[1.0, 1.0], [1.0, 1.0]] and len(tf.global_variables()) == 1
 
 
 def test_the_number_of_examples_must_be_one():
@@ -216,10 +216,10 @@ def test_features_of_a_rank_that_only_the_run_tells():
     numeric, ids = tf.placeholder(tf.float32), tf.sparse_placeholder(tf.int64)
     words = tf.feature_column.categorical_column_with_identity("ids", 3)
     columns = [tf.feature_column.numeric_column("n"), tf.feature_column.indicator_column(words)]
-    made = tf.feature_column.input_layer({"n": numeric, "ids": ids}, columns)
+    output = tf.feature_column.input_layer({"n": numeric, "ids": ids}, columns)
     sparse = tf.SparseTensorValue([[0], [1]], [1, 2], [2])
     with tf.Session() as sess:
-        found = sess.run(made, {numeric: [5.0, 6.0], ids: sparse})
-        assert found.tolist() == [[0, 1, 0, 5], [0, 0, 1, 6]]
+        result = sess.run(output, {numeric: [5.0, 6.0], ids: sparse})
+        assert result.tolist() == [[0, 1, 0, 5], [0, 0, 1, 6]]
         with pytest.raises(tf.errors.InvalidArgumentError, match=r"Feature \(key: n\) cannot have rank 0"):
-            sess.run(made, {numeric: 5.0, ids: sparse})
+            sess.run(output, {numeric: 5.0, ids: sparse})

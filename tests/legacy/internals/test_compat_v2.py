@@ -13,10 +13,10 @@ v2 = tf.compat.v2
 
 @pytest.mark.parametrize("name", sorted(version_2._INNER))
 def test_every_function_with_other_arguments_is_there(name):
-    found = v2
+    result = v2
     for part in name.split("."):
-        found = getattr(found, part)
-    assert found is not None
+        result = getattr(result, part)
+    assert result is not None
 
 
 def test_arguments_go_by_their_places_in_version_2():

@@ -15,21 +15,21 @@ def test_right_and_wrong_predictions_are_counted_at_each_threshold():
     with tf.Session() as sess:
         sess.run(tf.local_variables_initializer())
         sess.run(updates)
-        found = sess.run(values)
-    assert {kind: counts.tolist() for kind, counts in found.items()} == {"tp": [2, 1], "fp": [1, 1]}
+        result = sess.run(values)
+    assert {kind: counts.tolist() for kind, counts in result.items()} == {"tp": [2, 1], "fp": [1, 1]}
     assert set(inside._confusion_matrix_at_thresholds([True], [0.5], [0.5])[0]) == {"tp", "fn", "tn", "fp"}
     with pytest.raises(ValueError, match="Invalid key: xx"):
         inside._confusion_matrix_at_thresholds([True], [0.5], [0.5], includes=("xx",))
 
 
 def test_a_quotient_is_zero_where_the_divisor_is():
-    made = inside._safe_scalar_div(tf.constant(1.0), tf.constant(0.0), name="mean")
+    result = inside._safe_scalar_div(tf.constant(1.0), tf.constant(0.0), name="mean")
     kept = inside._aggregate_variable(tf.get_variable("v", initializer=2.0), "kept")
-    assert made.op.name == "mean"
+    assert result.op.name == "mean"
     assert tf.get_collection("kept") == [kept]
     with tf.Session() as sess:
         sess.run(tf.global_variables_initializer())
-        np.testing.assert_array_equal(sess.run([made, kept]), [0, 2])
+        np.testing.assert_array_equal(sess.run([result, kept]), [0, 2])
 
 
 def test_the_graph_of_inputs_is_theirs_or_the_one_that_is_given():

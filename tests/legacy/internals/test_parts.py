@@ -105,13 +105,13 @@ def test_conversions_and_errors():
     device.check_valid("/job:a/task:1")
     with pytest.raises(ValueError):
         device.check_valid("/nonsense:x")
-    made = math_ops._as_indexed_slices(tf.constant([[1.0], [2.0]]))
-    assert run(made.indices).tolist() == [0, 1]
+    result = math_ops._as_indexed_slices(tf.constant([[1.0], [2.0]]))
+    assert run(result.indices).tolist() == [0, 1]
     assert run(math_ops.reduced_shape([2, 3, 4], [0, -1])).tolist() == [1, 3, 1]
     with pytest.raises(LookupError):
         ops._gradient_registry.lookup("NoSuchOp")
-    kept = ops.convert_n_to_tensor_or_indexed_slices([made, None, 1])
-    assert kept[0] is made and kept[1] is None and kept[2].dtype == tf.int32
+    kept = ops.convert_n_to_tensor_or_indexed_slices([result, None, 1])
+    assert kept[0] is result and kept[1] is None and kept[2].dtype == tf.int32
 
 
 def test_ranks_are_made_to_fit():
@@ -166,9 +166,9 @@ def test_functions_are_seen_through_decorators():
     def wrapped(*args, **kwargs):
         return f(*args, **kwargs) * 10
 
-    made = tf_decorator.make_decorator(f, wrapped, "tenfold")
-    assert made(1) == 20 and made.__name__ == "f"
-    decorators, target = tf_decorator.unwrap(made)
+    result = tf_decorator.make_decorator(f, wrapped, "tenfold")
+    assert result(1) == 20 and result.__name__ == "f"
+    decorators, target = tf_decorator.unwrap(result)
     assert target is f and decorators[0].decorator_name == "tenfold"
     assert function_utils.fn_args(f) == ("a", "b")
     assert function_utils.fn_args(functools.partial(f, b=2)) == ("a",)
@@ -180,9 +180,9 @@ def test_objects_by_identity():
     table = object_identity.ObjectIdentityDictionary()
     table[a] = 1
     assert a in table and b not in table and table[a] == 1
-    found = object_identity.ObjectIdentitySet([a])
-    found.add(b)
-    assert len(found) == 2
+    result = object_identity.ObjectIdentitySet([a])
+    result.add(b)
+    assert len(result) == 2
 
 
 def test_the_store_of_variables_finds_by_full_name():
@@ -380,9 +380,9 @@ def test_messages_about_lists_of_inputs():
 
 def test_errors_of_codes_that_are_not_known():
     with pytest.warns(UserWarning, match="Unknown error code: 37"):
-        made = errors_impl._make_specific_exception(None, None, None, 37)
-    assert isinstance(made, tf.errors.UnknownError)
-    assert pickle.loads(pickle.dumps(made)).message is None
+        result = errors_impl._make_specific_exception(None, None, None, 37)
+    assert isinstance(result, tf.errors.UnknownError)
+    assert pickle.loads(pickle.dumps(result)).message is None
     with pytest.warns(UserWarning, match="Unknown class exception"):
         assert isinstance(errors_impl.error_code_from_exception_type("no class"), tf.errors.OpError)
 
@@ -424,8 +424,8 @@ def test_a_template_whose_function_is_one_of_the_graph():
         return x * tf.get_variable("v", initializer=2.0)
 
     with tf.Graph().as_default(), tf.Session() as session:
-        made = template.make_template_internal("t", scaled, create_graph_function_=True)
-        results = [made(tf.constant(3.0)), made(tf.constant(4.0))]
+        result = template.make_template_internal("t", scaled, create_graph_function_=True)
+        results = [result(tf.constant(3.0)), result(tf.constant(4.0))]
         session.run(tf.global_variables_initializer())
         assert session.run(results) == [6, 8]
 
@@ -433,16 +433,16 @@ def test_a_template_whose_function_is_one_of_the_graph():
 def test_weights_and_values_that_are_arrays_are_broadcast():
     from tensorfleet.python.ops import weights_broadcast_ops
 
-    made = weights_broadcast_ops.broadcast_weights(np.array([[2], [3]]), np.ones((2, 2)))
-    np.testing.assert_array_equal(run(made), [[2, 2], [3, 3]])
+    result = weights_broadcast_ops.broadcast_weights(np.array([[2], [3]]), np.ones((2, 2)))
+    np.testing.assert_array_equal(run(result), [[2, 2], [3, 3]])
 
 
 def test_parts_of_training_are_where_its_tests_look_for_them(tmp_path):
     training = tf.python.training
     path = training.checkpoint_management._GetCheckpointFilename(str(tmp_path), None)
     assert path == str(tmp_path / "checkpoint")
-    made = training.server_lib._make_server_def({"a": ["h:1"]}, None, None, None, None)
-    assert (made.job_name, made.task_index, made.protocol) == ("a", 0, "grpc")
+    result = training.server_lib._make_server_def({"a": ["h:1"]}, None, None, None, None)
+    assert (result.job_name, result.task_index, result.protocol) == ("a", 0, "grpc")
     with pytest.raises(ValueError, match="Must specify an explicit `task_index`"):
         training.server_lib._make_server_def({"a": ["h:1", "h:2"]}, None, None, None, None)
     assert training.session_manager._maybe_name(None) == "None"

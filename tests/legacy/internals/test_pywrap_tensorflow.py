@@ -21,8 +21,8 @@ def pick(pred, true_fn, false_fn):
 def test_a_case_may_know_some_predicates(session):
     x = tf.placeholder(tf.int32, [])
     pairs = [(False, lambda: tf.constant("never")), (x > 3, lambda: tf.constant("large"))]
-    made = case_helper(pick, pairs, lambda: tf.constant("small"), False, "case", allow_python_preds=True)
-    assert [session.run(made, {x: n}) for n in (5, 1)] == [b"large", b"small"]
+    result = case_helper(pick, pairs, lambda: tf.constant("small"), False, "case", allow_python_preds=True)
+    assert [session.run(result, {x: n}) for n in (5, 1)] == [b"large", b"small"]
     forced = case_helper(pick, pairs, None, True, "case", allow_python_preds=True)
     assert session.run(forced, {x: 4}) == b"large"
     with pytest.raises(tf.errors.InvalidArgumentError, match="None of conditions evaluated as True"):

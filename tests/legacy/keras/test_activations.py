@@ -22,9 +22,9 @@ def test_parts_come_back_from_their_configurations():
 
 def test_activations_are_their_names():
     assert tf.keras.activations.serialize(tf.keras.activations.relu) == "relu"
-    made = tf.keras.activations.deserialize("double", custom_objects={"double": lambda x: 2 * x})
+    result = tf.keras.activations.deserialize("double", custom_objects={"double": lambda x: 2 * x})
     with tf.Session() as sess:
-        np.testing.assert_array_equal(sess.run(made(tf.constant([1.0]))), [2.0])
+        np.testing.assert_array_equal(sess.run(result(tf.constant([1.0]))), [2.0])
 
 
 def test_ones_own_parts_are_known_only_while_asked_for():

@@ -69,10 +69,10 @@ def test_folds_and_sparse_tensors(session):
 
 
 def test_normalization_over_some_axes(session):
-    made, mean, variance = K.normalize_batch_in_training(
+    result, mean, variance = K.normalize_batch_in_training(
         tf.constant(X), np.ones(3, "float32"), np.zeros(3, "float32"), [0, 1, 2]
     )
-    got, m, v = session.run([made, mean, variance])
+    got, m, v = session.run([result, mean, variance])
     np.testing.assert_allclose(m, X.mean((0, 1, 2)), rtol=1e-4, atol=1e-6)
     np.testing.assert_allclose(got, (X - m) / np.sqrt(v + 1e-3), rtol=1e-4, atol=1e-5)
     old = K.variable(np.zeros(3))

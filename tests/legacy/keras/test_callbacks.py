@@ -15,9 +15,9 @@ Y = X.sum(1)
 
 @pytest.fixture
 def model():
-    made = tf.keras.Sequential([layers.Dense(1, input_shape=(3,), kernel_initializer="zeros")])
-    made.compile(tf.keras.optimizers.SGD(0.1), "mse", metrics=["mae"])
-    return made
+    result = tf.keras.Sequential([layers.Dense(1, input_shape=(3,), kernel_initializer="zeros")])
+    result.compile(tf.keras.optimizers.SGD(0.1), "mse", metrics=["mae"])
+    return result
 
 
 def test_hooks_are_called_in_order(model):
@@ -55,19 +55,19 @@ def test_hooks_are_called_in_order(model):
 
 def test_functions_as_a_callback(model):
     seen = []
-    made = callbacks.LambdaCallback(
+    callback = callbacks.LambdaCallback(
         on_epoch_end=lambda epoch, logs: seen.append(epoch),
         on_batch_begin=lambda batch, logs: seen.append(f"b{batch}"),
     )
-    model.fit(X, Y, epochs=2, batch_size=20, verbose=0, callbacks=[made])
+    model.fit(X, Y, epochs=2, batch_size=20, verbose=0, callbacks=[callback])
     assert seen == ["b0", 0, "b0", 1]
 
 
 def test_training_stops_early_with_the_best_weights(model):
     K.set_value(model.optimizer.lr, 0.0)
-    made = callbacks.EarlyStopping(monitor="loss", min_delta=0.01, patience=2, restore_best_weights=True)
-    history = model.fit(X, Y, epochs=10, verbose=0, callbacks=[made])
-    assert len(history.epoch) == 3 and made.stopped_epoch == 2
+    stopping = callbacks.EarlyStopping(monitor="loss", min_delta=0.01, patience=2, restore_best_weights=True)
+    history = model.fit(X, Y, epochs=10, verbose=0, callbacks=[stopping])
+    assert len(history.epoch) == 3 and stopping.stopped_epoch == 2
 
 
 def test_training_stops_when_the_loss_is_no_number(model, capsys):
@@ -88,8 +88,8 @@ def test_the_learning_rate_follows_a_schedule(model):
 
 
 def test_the_learning_rate_falls_on_a_plateau(model):
-    made = callbacks.ReduceLROnPlateau(monitor="loss", factor=0.5, patience=1, min_delta=100.0)
-    model.fit(X, Y, epochs=4, verbose=0, callbacks=[made])
+    plateau = callbacks.ReduceLROnPlateau(monitor="loss", factor=0.5, patience=1, min_delta=100.0)
+    model.fit(X, Y, epochs=4, verbose=0, callbacks=[plateau])
     assert K.get_value(model.optimizer.lr) == pytest.approx(0.1 * 0.5**3)
 
 
@@ -120,10 +120,10 @@ def test_checkpoints_after_epochs_and_of_the_best_only(model, tmp_path):
 
 
 def test_summaries_for_tensorboard(model, tmp_path):
-    made = callbacks.TensorBoard(
+    board = callbacks.TensorBoard(
         log_dir=str(tmp_path), histogram_freq=1, write_images=True, update_freq="batch"
     )
-    model.fit(X, Y, epochs=2, batch_size=10, verbose=0, callbacks=[made], validation_data=(X, Y))
+    model.fit(X, Y, epochs=2, batch_size=10, verbose=0, callbacks=[board], validation_data=(X, Y))
     tags: dict[str, int] = {}
     graphs = 0
     for path in glob.glob(str(tmp_path / "events*")):

@@ -24,14 +24,14 @@ def test_a_model_trains_as_an_estimator_from_its_own_weights(tmp_path, optimizer
     model = tf.keras.Model(place, layers.Dense(1, name="sum", kernel_initializer=far)(hidden))
     model.compile(optimizer, "mse", metrics=["mae"])
     before, weights = model.predict(X), model.get_weights()
-    made = tf.keras.estimator.model_to_estimator(model, model_dir=str(tmp_path))
-    made.train(lambda: rows(1), steps=1)
-    first = made.evaluate(lambda: rows(1))
-    made.train(lambda: rows(20))
-    last = made.evaluate(lambda: rows(1))
+    result = tf.keras.estimator.model_to_estimator(model, model_dir=str(tmp_path))
+    result.train(lambda: rows(1), steps=1)
+    first = result.evaluate(lambda: rows(1))
+    result.train(lambda: rows(20))
+    last = result.evaluate(lambda: rows(1))
     assert last["global_step"] == 81 and last["loss"] < first["loss"]
     assert last["mean_absolute_error"] > 0
-    predicted = [p["sum"] for p in made.predict(lambda: rows(1))]
+    predicted = [p["sum"] for p in result.predict(lambda: rows(1))]
     assert np.shape(predicted) == (40, 1)
     assert np.mean((np.ravel(predicted) - Y) ** 2) == pytest.approx(last["loss"], rel=1e-3)
     np.testing.assert_allclose(model.predict(X), before, rtol=1e-4, atol=1e-6)

@@ -85,9 +85,9 @@ def test_a_layer_of_ones_own():
         def call(self, inputs):
             return tf.matmul(inputs, self.scale)
 
-    made = Scaled(2)(tf.ones([1, 3]))
+    result = Scaled(2)(tf.ones([1, 3]))
     assert names() == ["scaled/scale"]
-    assert started(made).tolist() == [[3.0, 3.0]]
+    assert started(result).tolist() == [[3.0, 3.0]]
 
 
 @pytest.mark.parametrize(
@@ -110,15 +110,15 @@ def test_a_layer_of_ones_own():
     ],
 )
 def test_shapes(layer, shape, result):
-    made = layer()(tf.placeholder(tf.float32, [None, *shape[1:]]))
-    assert made.shape.as_list() == [None, *result[1:]]
+    output = layer()(tf.placeholder(tf.float32, [None, *shape[1:]]))
+    assert output.shape.as_list() == [None, *result[1:]]
     assert started(layer()(tf.ones(shape))).shape == tuple(result)
 
 
 def test_embeddings_are_looked_up():
-    made = layers.Embedding(5, 2)(tf.constant([[1, 4], [0, 1]]))
-    assert names() == ["embedding/embeddings"] and made.dtype == tf.float32
-    table, rows = started([tf.global_variables()[0], made])
+    result = layers.Embedding(5, 2)(tf.constant([[1, 4], [0, 1]]))
+    assert names() == ["embedding/embeddings"] and result.dtype == tf.float32
+    table, rows = started([tf.global_variables()[0], result])
     np.testing.assert_array_equal(rows, table[[[1, 4], [0, 1]]])
     assert np.abs(table).max() <= 0.05
 
@@ -134,8 +134,13 @@ def test_lstm_forgets_little_at_first_and_gives_its_states():
 
 def test_layers_of_several_inputs():
     a, b = tf.constant([[1.0, 5.0]]), tf.constant([[3.0, 2.0]])
-    made = [layers.add([a, b]), layers.Maximum()([a, b]), layers.concatenate([a, b]), layers.dot([a, b], 1)]
-    assert [v.tolist() for v in started(made)] == [[[4, 7]], [[3, 5]], [[1, 5, 3, 2]], [[13]]]
+    results = [
+        layers.add([a, b]),
+        layers.Maximum()([a, b]),
+        layers.concatenate([a, b]),
+        layers.dot([a, b], 1),
+    ]
+    assert [v.tolist() for v in started(results)] == [[[4, 7]], [[3, 5]], [[1, 5, 3, 2]], [[13]]]
     with pytest.raises(ValueError, match="at least 2 inputs"):
         layers.Add()([a])
 

@@ -80,10 +80,10 @@ def test_a_layer_of_ones_own_takes_and_gives_masks(session):
 @pytest.mark.parametrize("kind", [layers.Attention, layers.AdditiveAttention])
 def test_attention_looks_only_where_something_is(session, kind):
     values = layers.Embedding(5, 4, mask_zero=True)(tf.constant(WORDS))
-    found = kind()([tf.ones([3, 2, 4]), values])
+    result = kind()([tf.ones([3, 2, 4]), values])
     early = kind(causal=True)([values, values])
     session.run(tf.global_variables_initializer())
-    table, got, first = session.run([tf.global_variables()[0], found, early])
+    table, got, first = session.run([tf.global_variables()[0], result, early])
     np.testing.assert_allclose(got[1], np.tile(table[4], [2, 1]), rtol=1e-5)
     np.testing.assert_allclose(first[2, 0], table[2], rtol=1e-5)
     assert not first[1, 1:].any()  # questions that do not count get no answer

@@ -178,9 +178,9 @@ def test_dropping_cells_train_in_a_model():
     ],
 )
 def test_layers_are_made_again_from_their_descriptions(layer):
-    made = layer()
-    config = made.get_config()
-    again = type(made).from_config(config)
+    result = layer()
+    config = result.get_config()
+    again = type(result).from_config(config)
     assert again.get_config() == config
 
 

@@ -19,19 +19,19 @@ def test_sequences_are_filled_and_cut():
 
 
 def test_windows_of_a_series():
-    made = sequence.TimeseriesGenerator(np.arange(10), np.arange(10), length=3, batch_size=4)
-    x, y = made[0]
-    assert len(made) == 2 and x[0].tolist() == [0, 1, 2] and y.tolist() == [3, 4, 5, 6]
+    generator = sequence.TimeseriesGenerator(np.arange(10), np.arange(10), length=3, batch_size=4)
+    x, y = generator[0]
+    assert len(generator) == 2 and x[0].tolist() == [0, 1, 2] and y.tolist() == [3, 4, 5, 6]
 
 
 def test_words_are_numbered_by_how_often_they_come():
-    made = text.Tokenizer(num_words=4, oov_token="<new>")
-    made.fit_on_texts(["The cat sat on the mat.", "The dog!"])
-    assert made.word_index["<new>"] == 1 and made.word_index["the"] == 2
-    assert made.texts_to_sequences(["the cat flew"]) == [[2, 3, 1]]
-    assert made.sequences_to_texts([[2, 3]]) == ["the cat"]
-    assert made.texts_to_matrix(["the the cat"], "count").tolist() == [[0, 0, 2, 1]]
-    again = text.tokenizer_from_json(made.to_json())
+    tokenizer = text.Tokenizer(num_words=4, oov_token="<new>")
+    tokenizer.fit_on_texts(["The cat sat on the mat.", "The dog!"])
+    assert tokenizer.word_index["<new>"] == 1 and tokenizer.word_index["the"] == 2
+    assert tokenizer.texts_to_sequences(["the cat flew"]) == [[2, 3, 1]]
+    assert tokenizer.sequences_to_texts([[2, 3]]) == ["the cat"]
+    assert tokenizer.texts_to_matrix(["the the cat"], "count").tolist() == [[0, 0, 2, 1]]
+    again = text.tokenizer_from_json(tokenizer.to_json())
     assert again.texts_to_sequences(["the cat flew"]) == [[2, 3, 1]]
     assert text.text_to_word_sequence("A b, c") == ["a", "b", "c"]
     assert all(1 <= n < 10 for n in text.one_hot("a b c", 10))
@@ -59,9 +59,9 @@ def test_images_are_moved():
     pytest.importorskip("scipy")
     one = np.zeros((5, 5, 1))
     one[3, 3] = 1.0  # what Keras turns images around
-    made = image.ImageDataGenerator(fill_mode="constant")
-    assert np.argmax(made.apply_transform(one, {"tx": 1})) == 2 * 5 + 3
-    np.testing.assert_allclose(made.apply_transform(one, {"theta": 90}), one, atol=1e-9)
+    generator = image.ImageDataGenerator(fill_mode="constant")
+    assert np.argmax(generator.apply_transform(one, {"tx": 1})) == 2 * 5 + 3
+    np.testing.assert_allclose(generator.apply_transform(one, {"theta": 90}), one, atol=1e-9)
     model = tf.keras.Sequential([tf.keras.layers.Flatten(input_shape=(5, 5, 1)), tf.keras.layers.Dense(1)])
     model.compile("sgd", "mse")
     turning = image.ImageDataGenerator(

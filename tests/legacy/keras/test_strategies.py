@@ -18,9 +18,9 @@ K = tf.keras.backend
 
 @pytest.fixture(autouse=True)
 def session():
-    with tf.Session(config=tf.ConfigProto(device_count={"CPU": 2})) as made:
-        K.set_session(made)
-        yield made
+    with tf.Session(config=tf.ConfigProto(device_count={"CPU": 2})) as result:
+        K.set_session(result)
+        yield result
     K.set_session(None)
 
 
@@ -92,11 +92,11 @@ def test_workers_fit_one_model_together():
     cluster = free_addresses(worker=2)
     with Tasks() as tasks:
         started = [tasks.start(PROGRAM, task=(cluster, "worker", index)) for index in range(2)]
-        found = [json.loads(output(p).splitlines()[-1]) for p in started]
-    assert found[0] == found[1]
+        items = [json.loads(output(p).splitlines()[-1]) for p in started]
+    assert items[0] == items[1]
     x = np.random.RandomState(3).rand(16, 2).astype(np.float32)
-    w = np.float32(found[0]["before"])
+    w = np.float32(items[0]["before"])
     for _ in range(3):
         for batch in (x[:8], x[8:]):
             w = w - 0.1 * 2 * batch.T @ (batch @ (w - np.float32([[1.0], [-2.0]]))) / 8
-    np.testing.assert_allclose(found[0]["after"], w, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(items[0]["after"], w, rtol=1e-4, atol=1e-5)

@@ -32,15 +32,15 @@ def value(operator):
     ],
 )
 def test_a_sum_is_of_the_simplest_kind_that_holds_it(terms, kind, expected):
-    (found,) = addition.add_operators(terms())
-    assert type(found) is kind
-    np.testing.assert_allclose(value(found), expected)
+    (result,) = addition.add_operators(terms())
+    assert type(result) is kind
+    np.testing.assert_allclose(value(result), expected)
 
 
 def test_promises_of_both_terms_hold_for_the_sum():
     a, b = (diag([1.0], is_positive_definite=True, name=n) for n in "AB")
-    (found,) = addition.add_operators([a, b])
-    assert found.is_positive_definite and found.is_non_singular and found.name == "Add/B__A/"
+    (result,) = addition.add_operators([a, b])
+    assert result.is_positive_definite and result.is_non_singular and result.name == "Add/B__A/"
     (loose,) = addition.add_operators([a, diag([1.0], is_non_singular=True)])
     assert loose.is_positive_definite is None and loose.is_non_singular is None
 

@@ -16,13 +16,13 @@ QUERY = RANDOM.normal(size=[BATCH, UNITS]).astype(np.float32)
 
 def moved(p, before):
     """The chances by walking from each place on, until the walk stops."""
-    found = np.zeros_like(p)
+    result = np.zeros_like(p)
     for row, (chances, start) in enumerate(zip(p, before, strict=True)):
         for i, share in enumerate(start):
             for j in range(i, len(start)):
-                found[row, j] += share * chances[j]
+                result[row, j] += share * chances[j]
                 share *= 1 - chances[j]
-    return found
+    return result
 
 
 def run(fetches):
@@ -66,19 +66,19 @@ def test_a_mechanism_that_moves_forward_starts_at_the_first_place_and_sees_no_pa
     alignments, after = mechanism(tf.constant(QUERY), state)
     bias = next(v for v in tf.global_variables() if v.op.name.endswith("attention_score_bias"))
     assert bias.op.name == f"{place}_monotonic_attention/attention_score_bias"
-    found, kept, start = run([alignments, after, bias])
+    result, kept, start = run([alignments, after, bias])
     assert start == -1.0
-    np.testing.assert_array_equal(found, kept)
-    assert (found[1, 2:] == 0).all() and (found[1, :2] > 0).all()
-    assert found.sum() < BATCH
+    np.testing.assert_array_equal(result, kept)
+    assert (result[1, 2:] == 0).all() and (result[1, :2] > 0).all()
+    assert result.sum() < BATCH
 
 
 def test_scores_are_those_of_a_product_with_a_bias():
     mechanism = s2s.LuongMonotonicAttention(UNITS, MEMORY, mode="recursive", score_bias_init=0.5)
     alignments, _ = mechanism(tf.constant(QUERY), tf.constant(BEFORE, tf.float32))
-    found, keys = run([alignments, mechanism.keys])
+    result, keys = run([alignments, mechanism.keys])
     p = 1 / (1 + np.exp(-(np.einsum("bd,btd->bt", QUERY, keys) + 0.5)))
-    np.testing.assert_allclose(found, moved(p, BEFORE), rtol=1e-4)
+    np.testing.assert_allclose(result, moved(p, BEFORE), rtol=1e-4)
 
 
 def test_a_mechanism_moves_inside_a_wrapper():
@@ -86,8 +86,8 @@ def test_a_mechanism_moves_inside_a_wrapper():
     cell = s2s.AttentionWrapper(tf.nn.rnn_cell.GRUCell(UNITS), mechanism, 6)
     inputs = RANDOM.normal(size=[BATCH, 3, 2]).astype(np.float32)
     outputs, state = tf.nn.dynamic_rnn(cell, inputs, dtype=tf.float32)
-    made, alignments = run([outputs, state.alignments])
-    assert made.shape == (BATCH, 3, 6)
+    result, alignments = run([outputs, state.alignments])
+    assert result.shape == (BATCH, 3, 6)
     assert ((alignments == 0) | (alignments == 1)).all()
 
 
@@ -106,10 +106,10 @@ def test_a_mechanism_of_a_script_uses_the_probabilities_of_the_class_above():
     mechanism = Sharpened(UNITS, MEMORY, [TIME, 2], name="mine")
     zeros = mechanism.initial_state(BATCH, tf.float32)
     alignments, after = mechanism(tf.constant(QUERY), zeros + 1.0)
-    found, kept = run([alignments, after])
-    np.testing.assert_allclose(found.sum(1), 1, rtol=1e-6)
-    np.testing.assert_allclose(kept, found + 1, rtol=1e-6)
-    assert (found[1, 2:] == 0).all()
+    result, kept = run([alignments, after])
+    np.testing.assert_allclose(result.sum(1), 1, rtol=1e-6)
+    np.testing.assert_allclose(kept, result + 1, rtol=1e-6)
+    assert (result[1, 2:] == 0).all()
 
 
 def test_the_base_of_mechanisms_is_known_by_its_inner_name():
@@ -123,7 +123,7 @@ def test_the_base_of_mechanisms_is_known_by_its_inner_name():
     assert mechanism.memory_layer is layer and mechanism.alignments_size == TIME
     v = np.ones(UNITS, np.float32)
     score = attention_wrapper._bahdanau_score(QUERY, mechanism.keys, v)
-    found, keys = run([score, mechanism.keys])
-    np.testing.assert_allclose(found, np.tanh(keys + QUERY[:, None]).sum(2), rtol=1e-5)
+    result, keys = run([score, mechanism.keys])
+    np.testing.assert_allclose(result, np.tanh(keys + QUERY[:, None]).sum(2), rtol=1e-5)
     with pytest.raises(TypeError, match="query_layer is not a Layer"):
         attention_wrapper._BaseAttentionMechanism("x", MEMORY, tf.nn.softmax)

@@ -40,10 +40,10 @@ def test_training_runs_each_sequence_to_its_length():
         "decoder/dense/bias",
     ]
     assert outputs.rnn_output.shape.as_list() == [BATCH, None, WORDS]
-    made, ids, final, steps = run([outputs.rnn_output, outputs.sample_id, state.h, lengths])
-    assert made.shape == (BATCH, 4, WORDS) and ids.shape == (BATCH, 4) and steps.tolist() == [4, 2, 3]
-    assert not made[1, 2:].any() and made[1, :2].any()
-    assert (ids == made.argmax(-1)).all() and final.shape == (BATCH, UNITS)
+    result, ids, final, steps = run([outputs.rnn_output, outputs.sample_id, state.h, lengths])
+    assert result.shape == (BATCH, 4, WORDS) and ids.shape == (BATCH, 4) and steps.tolist() == [4, 2, 3]
+    assert not result[1, 2:].any() and result[1, :2].any()
+    assert (ids == result.argmax(-1)).all() and final.shape == (BATCH, UNITS)
 
 
 def test_decoding_the_truth_gives_what_dynamic_rnn_gives():
@@ -80,8 +80,8 @@ def test_gradients_reach_the_weights_of_an_attending_decoder():
     ]
     loss = tf.reduce_sum(tf.square(outputs.rnn_output))
     grads = tf.gradients(loss, tf.trainable_variables())
-    history, *found = run([state.alignment_history.stack(), *grads])
-    assert all(np.abs(g).max() > 0 for g in found)
+    history, *result = run([state.alignment_history.stack(), *grads])
+    assert all(np.abs(g).max() > 0 for g in result)
     assert history.shape == (4, BATCH, 6)
     np.testing.assert_allclose(history.sum(-1), 1, rtol=1e-5)
     assert not history[:, 1, 3:].any() and (history[:, 2, 0] == 1).all()
@@ -96,8 +96,8 @@ def test_luong_attention_scales_when_asked_to(normalize):
     output, state = wrapped(tf.ones([BATCH, 2]), wrapped.zero_state(BATCH, tf.float32))
     names = [v.op.name for v in tf.trainable_variables()]
     assert ("attention_wrapper/luong_attention/attention_g" in names) == normalize
-    made, attention = run([output, state.attention])
-    assert made.shape == (BATCH, UNITS) and attention.shape == (BATCH, 4)
+    result, attention = run([output, state.attention])
+    assert result.shape == (BATCH, UNITS) and attention.shape == (BATCH, 4)
 
 
 def markov(matrix):
@@ -165,7 +165,7 @@ def test_scheduled_sampling_feeds_samples_or_the_truth(probability):
 def exhaustive(matrix, start, end, steps, penalty):
     """The best sequences by trying all of them."""
     log = matrix - np.log(np.exp(matrix).sum(1, keepdims=True))
-    found = {}
+    by_name = {}
     for words in itertools.product(range(WORDS), repeat=steps):
         total, last, kept = 0.0, start, []
         for w in words:
@@ -176,8 +176,8 @@ def exhaustive(matrix, start, end, steps, penalty):
                 break
         # an end token adds to the length from the step after it on
         length = len(kept) - (len(kept) == steps and kept[-1] == end)
-        found[tuple(kept)] = total / ((5 + length) / 6) ** penalty
-    return sorted(found.items(), key=lambda pair: -pair[1])
+        by_name[tuple(kept)] = total / ((5 + length) / 6) ** penalty
+    return sorted(by_name.items(), key=lambda pair: -pair[1])
 
 
 @pytest.mark.parametrize("penalty", [0.0, 1.0])
@@ -210,16 +210,16 @@ def test_beams_keep_the_states_of_their_parents():
 
 
 def test_rows_are_repeated_for_each_beam():
-    made = run(s2s.tile_batch(tf.constant([[1, 2], [3, 4]]), 2))
-    assert made.tolist() == [[1, 2], [1, 2], [3, 4], [3, 4]]
+    result = run(s2s.tile_batch(tf.constant([[1, 2], [3, 4]]), 2))
+    assert result.tolist() == [[1, 2], [1, 2], [3, 4], [3, 4]]
 
 
 def test_a_tree_is_followed_from_its_leaves():
     ids = np.array([[[1, 2, 3]], [[4, 5, 6]], [[7, 8, 9]], [[-1, -1, -1]]])
     parents = np.array([[[0, 0, 0]], [[0, 1, 1]], [[2, 1, 2]], [[-1, -1, -1]]])
-    made = run(s2s.gather_tree(ids, parents, [3], 10))
-    assert made[:, 0, 0].tolist() == [2, 6, 7, 10]
-    assert made[:, 0, 1].tolist() == [2, 5, 8, 10]
+    result = run(s2s.gather_tree(ids, parents, [3], 10))
+    assert result[:, 0, 0].tolist() == [2, 6, 7, 10]
+    assert result[:, 0, 1].tolist() == [2, 5, 8, 10]
 
 
 def test_wrong_arguments_are_named():

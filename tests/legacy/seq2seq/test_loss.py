@@ -12,11 +12,11 @@ def _loss(**how):
     random = np.random.RandomState(0)
     logits = random.randn(2, 3, 4).astype(np.float32)
     targets = random.randint(0, 4, [2, 3])
-    made = tf.contrib.seq2seq.sequence_loss(tf.constant(logits), tf.constant(targets), WEIGHTS, **how)
+    result = tf.contrib.seq2seq.sequence_loss(tf.constant(logits), tf.constant(targets), WEIGHTS, **how)
     scaled = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
     costs = -np.log(np.take_along_axis(scaled, targets[..., None], -1))[..., 0] * WEIGHTS
     with tf.Session() as session:
-        return session.run(made), costs
+        return session.run(result), costs
 
 
 @pytest.mark.parametrize(

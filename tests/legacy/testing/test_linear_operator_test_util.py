@@ -35,8 +35,8 @@ def _tests_of(wrong=0.0, **skip):
                 diag = tf.cast(tf.abs(diag), dtype)
             given = tf.placeholder_with_default(diag, None) if use_placeholder else diag
             hint = ensure_self_adjoint_and_pd or None
-            made = tf.linalg.LinearOperatorDiag(given, is_self_adjoint=hint, is_positive_definite=hint)
-            return made, tf.matrix_diag(diag + wrong)
+            result = tf.linalg.LinearOperatorDiag(given, is_self_adjoint=hint, is_positive_definite=hint)
+            return result, tf.matrix_diag(diag + wrong)
 
     shared.add_tests(Diagonal)
     return Diagonal

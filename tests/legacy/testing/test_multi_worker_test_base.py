@@ -56,8 +56,8 @@ def test_every_worker_has_a_thread_and_a_session_of_its_own():
 
     result = run(Case, "test_it", "test_wrong", "test_alone")
     assert result.testsRun == 3 and not result.failures
-    ((failed, told),) = result.errors
-    assert failed.id().endswith("test_wrong") and "ValueError: worker 0" in told
+    ((failed, output),) = result.errors
+    assert failed.id().endswith("test_wrong") and "ValueError: worker 0" in output
 
 
 def test_independent_workers_have_a_tf_config_each():

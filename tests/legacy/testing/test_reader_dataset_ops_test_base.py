@@ -7,9 +7,9 @@ def case(base):
         def runTest(self):
             pass
 
-    made = Case()
-    made.setUp()
-    return made
+    result = Case()
+    result.setUp()
+    return result
 
 
 def test_records_of_one_length_are_read_without_header_and_footer():

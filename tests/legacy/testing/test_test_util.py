@@ -16,10 +16,10 @@ class Case(tf.test.TestCase):
 
 @pytest.fixture
 def case():
-    made = Case()
-    made.setUp()
-    yield made
-    made.tearDown()
+    case = Case()
+    case.setUp()
+    yield case
+    case.tearDown()
 
 
 class TestOwnTests(tf.test.TestCase):
@@ -300,14 +300,14 @@ def test_ragged_tensors_are_compared_row_by_row():
 
 def test_ragged_tensors_are_close_when_their_rows_are(case):
     with tf.Graph().as_default(), tf.Session().as_default():
-        made = tf.ragged.constant([[1, 2], [3]])
-        case.assertAllClose(made, [[1, 2], [3]])
+        result = tf.ragged.constant([[1, 2], [3]])
+        case.assertAllClose(result, [[1, 2], [3]])
         case.assertAllClose(
             tf.ragged.constant([[1.0, 2.0], [3.0]]), tf.ragged.constant([[1.0, 2.0], [3.0 + 1e-9]])
         )
         for other in ([[1], [2, 3]], [[1, 2], [3], [4]], [[1, 2], [4]]):
             with pytest.raises(AssertionError):
-                case.assertAllClose(made, tf.ragged.constant(other))
+                case.assertAllClose(result, tf.ragged.constant(other))
 
 
 def test_names_that_tables_are_shared_by_may_be_left_out_of_a_comparison():

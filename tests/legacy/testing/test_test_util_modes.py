@@ -122,8 +122,8 @@ def test_a_test_session_places_softly_and_on_the_cpu():
 def test_ops_in_graph():
     with tf.Graph().as_default() as graph:
         tf.identity(tf.constant(1.0, name="c"), name="i")
-    found = test_util.assert_ops_in_graph({"i": "Identity"}, graph)
-    assert list(found) == ["i"]
+    result = test_util.assert_ops_in_graph({"i": "Identity"}, graph)
+    assert list(result) == ["i"]
     with pytest.raises(ValueError, match="different"):
         test_util.assert_ops_in_graph({"i": "Const"}, graph)
     with pytest.raises(ValueError, match="Not all expected ops"):
@@ -166,9 +166,9 @@ def test_a_test_runs_once_for_each_day_of_compatibility():
 
 
 def test_combinations_have_names():
-    made = test_util.generate_combinations_with_testcase_name(shape=[(2, 3)], kind=["a", "b"])
-    assert [m["testcase_name"] for m in made] == ["_test_kind_a_shape_23", "_test_kind_b_shape_23"]
-    assert made[0]["shape"] == (2, 3)
+    result = test_util.generate_combinations_with_testcase_name(shape=[(2, 3)], kind=["a", "b"])
+    assert [m["testcase_name"] for m in result] == ["_test_kind_a_shape_23", "_test_kind_b_shape_23"]
+    assert result[0]["shape"] == (2, 3)
 
 
 def test_a_test_disabled_by_a_predicate():

@@ -45,13 +45,13 @@ def test_the_bundled_digits_are_real(bundled):
 @pytest.mark.parametrize("zipped", [True, False])
 def test_files_of_a_directory_are_read(tmp_path, zipped):
     write_set(tmp_path, zipped)
-    found = tf.contrib.learn.datasets.mnist.read_data_sets(
+    result = tf.contrib.learn.datasets.mnist.read_data_sets(
         str(tmp_path), dtype=tf.uint8, reshape=False, validation_size=5
     )
-    assert found.train.images.shape == (25, 2, 2, 1)
-    assert found.train.images.dtype == np.uint8
-    assert found.validation.labels.tolist() == [0, 1, 2, 3, 4]
-    assert found.test.num_examples == 10
+    assert result.train.images.shape == (25, 2, 2, 1)
+    assert result.train.images.dtype == np.uint8
+    assert result.validation.labels.tolist() == [0, 1, 2, 3, 4]
+    assert result.test.num_examples == 10
 
 
 def test_an_impossible_validation_size_is_refused(tmp_path):
@@ -110,11 +110,11 @@ def test_csv_files_are_read_with_and_without_a_header(tmp_path):
     base = tf.contrib.learn.datasets.base
     path = tmp_path / "iris.csv"
     path.write_text("2,3,setosa,versicolor\n1.5,2,3,0\n4,5,6.5,1\n")
-    found = base.load_csv_with_header(str(path), np.int32, np.float32)
-    assert found.data.tolist() == [[1.5, 2, 3], [4, 5, 6.5]] and found.target.tolist() == [0, 1]
+    result = base.load_csv_with_header(str(path), np.int32, np.float32)
+    assert result.data.tolist() == [[1.5, 2, 3], [4, 5, 6.5]] and result.target.tolist() == [0, 1]
     path.write_text("7,1.5\n8,2.5\n")
-    found = base.load_csv_without_header(str(path), np.int32, np.float32, target_column=0)
-    assert found.data.tolist() == [[1.5], [2.5]] and found.target.tolist() == [7, 8]
+    result = base.load_csv_without_header(str(path), np.int32, np.float32, target_column=0)
+    assert result.data.tolist() == [[1.5], [2.5]] and result.target.tolist() == [7, 8]
 
 
 def test_the_tutorials_network_learns(bundled):
@@ -140,7 +140,7 @@ def test_the_tutorials_network_learns(bundled):
 
 def test_a_dataset_by_its_name(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    found = tf.contrib.learn.datasets.load_dataset("mnist")
-    assert found.train.images.shape[1] == 784
+    result = tf.contrib.learn.datasets.load_dataset("mnist")
+    assert result.train.images.shape[1] == 784
     with pytest.raises(ValueError, match="Name of dataset is not found: boston"):
         tf.contrib.learn.datasets.load_dataset("boston")

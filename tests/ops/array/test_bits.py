@@ -1,25 +1,11 @@
-"""Shapes, joins, builders and the rest of the array ops: TensorFlow's corner cases and messages."""
+"""Shapes, builders and the rest of the array ops: TensorFlow's corner cases and messages."""
 
 import numpy as np
 import pytest
 
 import tensorfleet as tf
 from tests.support.sessions import run
-
-
-@pytest.fixture
-def x():
-    return tf.placeholder(tf.float32, [2, 3], name="x")
-
-
-@pytest.fixture
-def u():
-    return tf.placeholder(tf.float32, [None, 3], name="u")
-
-
-def dims(tensor):
-    return None if tensor.shape.rank is None else tensor.shape.as_list()
-
+from tests.support.shapes import dims
 
 # -- shapes ------------------------------------------------------------------------------------------
 
@@ -126,65 +112,6 @@ def test_ensure_shape_adds_knowledge_and_checks_it(u):
     run(y, {u: np.ones((2, 3))})
     with pytest.raises(tf.errors.InvalidArgumentError, match="is not compatible with expected shape"):
         run(y, {u: np.ones((4, 3))})
-
-
-# -- joining -----------------------------------------------------------------------------------------
-
-
-def test_concat_of_one_is_an_identity(graph, x):
-    y = tf.concat([x], 0)
-    assert (y.op.name, y.op.type) == ("concat/concat", "Identity")
-
-
-def test_concat_shapes(x, u):
-    assert dims(tf.concat([x, u], 0)) == [None, 3]
-    assert dims(tf.concat([u, u], -1)) == [None, 6]
-    assert dims(tf.concat([x, x], tf.placeholder(tf.int32, []))) == [None, None]
-    assert dims(tf.concat([tf.placeholder(tf.float32), x], 0)) == [None, 3]
-
-
-def test_the_axis_of_a_concat_may_come_first_as_it_once_did(x):
-    assert dims(tf.concat(0, [x, x])) == dims(tf.concat([x, x], 0))
-    assert dims(tf.concat(5, 0)) == []
-
-
-def test_concat_of_what_does_not_fit(x):
-    with pytest.raises(ValueError, match="Dimension 1 in both shapes must be equal, but are 3 and 4"):
-        tf.concat([x, tf.zeros([2, 4])], 0)
-    with pytest.raises(ValueError, match=r"Can't concatenate scalars \(use tf.stack instead\)"):
-        tf.concat([1.0, 2.0], 0)
-    with pytest.raises(ValueError, match="Shape must be rank 2 but is rank 1"):
-        tf.concat([x, [1.0]], 0)
-    y = tf.placeholder(tf.float32)
-    with pytest.raises(tf.errors.InvalidArgumentError, match="ConcatOp : Dimensions of inputs should match"):
-        run(tf.concat([y, tf.zeros([2, 4])], 0), {y: np.ones((2, 3))})
-
-
-def test_split_by_number_and_by_sizes(x, u):
-    assert [dims(t) for t in tf.split(x, 3, axis=-1)] == [[2, 1]] * 3
-    assert [dims(t) for t in tf.split(x, [1, -1], 1)] == [[2, 1], [2, 2]]
-    assert [dims(t) for t in tf.split(u, 2)] == [[None, 3]] * 2
-    with pytest.raises(ValueError, match="Dimension size must be evenly divisible by 2 but is 3"):
-        tf.split(x, 2, axis=1)
-    with pytest.raises(ValueError, match="can't split axis of size 3"):
-        tf.split(x, [1, 1], axis=1)
-
-
-def test_stack_of_numbers_is_a_constant(x):
-    assert tf.stack([1, 2]).op.type == "Const"
-    p = tf.placeholder(tf.int32, [])
-    assert tf.stack([p, 1]).op.type == "Pack"
-    assert dims(tf.stack([x, x], axis=-1)) == [2, 3, 2]
-    with pytest.raises(ValueError, match=r"axis = 5 not in \[-3, 3\)"):
-        tf.stack([x, x], axis=5)
-
-
-def test_unstack_needs_a_number(x, u):
-    assert [dims(t) for t in tf.unstack(x, axis=-1)] == [[2]] * 3
-    with pytest.raises(ValueError, match=r"Cannot infer num from shape \(\?, 3\)"):
-        tf.unstack(u)
-    with pytest.raises(tf.errors.InvalidArgumentError, match="must equal 5"):
-        run(tf.unstack(u, num=5), {u: np.ones((2, 3))})
 
 
 # -- building ----------------------------------------------------------------------------------------
@@ -316,105 +243,10 @@ def test_each_diagonal_is_set_where_it_is(shape):
 
 
 def test_diagonals_off_the_main_one():
-    made = run(tf.matrix_diag([1.0, 2.0], k=1, padding_value=9.0))
-    np.testing.assert_array_equal(made, [[9, 1, 9], [9, 9, 2], [9, 9, 9]])
+    result = run(tf.matrix_diag([1.0, 2.0], k=1, padding_value=9.0))
+    np.testing.assert_array_equal(result, [[9, 1, 9], [9, 9, 2], [9, 9, 9]])
     part = run(tf.matrix_diag_part(tf.constant(np.arange(9.0).reshape(3, 3)), k=(-1, 0), padding_value=-5.0))
     np.testing.assert_array_equal(part, [[0, 4, 8], [3, 7, -5]])
-
-
-# -- values that occur -------------------------------------------------------------------------------
-
-
-def test_unique_keeps_the_order_of_first_occurrence():
-    y, idx, count = run(tf.unique_with_counts([3, 1, 3, 2, 1]))
-    assert (y.tolist(), idx.tolist(), count.tolist()) == ([3, 1, 2], [0, 1, 0, 2, 1], [2, 2, 1])
-    words = tf.unique(["b", "a", "b"])
-    assert run(words.y).tolist() == [b"b", b"a"]
-    assert dims(words.idx) == [3]
-
-
-def test_partition_and_stitch_are_inverse(x):
-    value = np.arange(6, dtype=np.float32).reshape(2, 3)
-    parts = tf.dynamic_partition(x, [1, 0], 2)
-    places = tf.dynamic_partition(tf.range(2), [1, 0], 2)
-    assert [dims(p) for p in parts] == [[None, 3]] * 2
-    np.testing.assert_array_equal(run(tf.dynamic_stitch(places, parts), {x: value}), value)
-
-
-def test_partition_out_of_range():
-    p = tf.placeholder(tf.int32, [2])
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"partitions\[1\] = 5 is not in \[0, 2\)"):
-        run(tf.dynamic_partition([1.0, 2.0], p, 2), {p: [0, 5]})
-
-
-def test_last_of_equal_stitch_indices_wins():
-    merged = tf.dynamic_stitch([[0, 1], [1]], [[1.0, 2.0], [5.0]])
-    assert dims(merged) == [2]
-    np.testing.assert_array_equal(run(merged), [1, 5])
-
-
-def test_setdiff1d():
-    out, idx = run(tf.setdiff1d([1, 2, 3, 4], [2, 4]))
-    assert (out.tolist(), idx.tolist()) == ([1, 3], [0, 2])
-
-
-def test_top_k_prefers_the_first_of_equals():
-    values, indices = run(tf.nn.top_k([1.0, 3.0, 3.0, 2.0], k=3))
-    assert (values.tolist(), indices.tolist()) == ([3, 3, 2], [1, 2, 3])
-    with pytest.raises(ValueError, match="input must have last dimension >= k = 5 but is 2"):
-        tf.nn.top_k([1.0, 2.0], k=5)
-    y = tf.placeholder(tf.float32, [None])
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"at least k columns\. Had 2, needed 5"):
-        run(tf.nn.top_k(y, 5), {y: [1, 2]})
-
-
-def test_an_unsorted_top_k_has_the_order_of_the_heap_that_collects_it():
-    x = tf.placeholder(tf.float32, [None, 4])
-    top = tf.nn.top_k(x * 2.0, 3, sorted=False)
-    with tf.Session() as session:
-        for _ in range(5):  # the order stays when a step is compiled
-            values, indices = session.run(top, {x: [[0.1, 0.3, 0.2, 0.4], [0.1, 0.4, 0.3, 0.2]]})
-            assert indices.tolist() == [[2, 1, 3], [3, 1, 2]]
-            np.testing.assert_allclose(values, [[0.4, 0.6, 0.8], [0.4, 0.8, 0.6]])
-
-
-@pytest.mark.parametrize("shape", [(3, 300), (50, 2000)])  # the second is too large for heaps
-def test_an_unsorted_top_k_has_the_largest(shape):
-    x, k = np.random.randint(0, 1000, shape).astype(np.float32), shape[1] // 2
-    values, indices = run(tf.nn.top_k(x, k, sorted=False))
-    np.testing.assert_array_equal(np.sort(values), np.sort(x)[:, -k:])
-    np.testing.assert_array_equal(np.take_along_axis(x, indices, -1), values)
-
-
-def test_in_top_k_counts_only_larger_predictions():
-    predictions = [[0.1, 0.5, 0.5], [0.2, 0.3, np.inf]]
-    assert run(tf.nn.in_top_k(predictions, [1, 0], 1)).tolist() == [True, False]
-    assert run(tf.nn.in_top_k([[0.1, 0.5]], [7], 2)).tolist() == [False]
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.int8, np.uint8, np.int64])
-def test_sort_handles_the_extremes_of_every_type(dtype):
-    edge = np.finfo(dtype) if dtype == np.float32 else np.iinfo(dtype)
-    value = np.array([[3, edge.max], [edge.min, 1]], dtype)
-    for axis in (-1, 0):
-        np.testing.assert_array_equal(run(tf.sort(tf.constant(value), axis=axis)), np.sort(value, axis=axis))
-        down = run(tf.sort(tf.constant(value), axis=axis, direction="DESCENDING"))
-        np.testing.assert_array_equal(down, np.flip(np.sort(value, axis=axis), axis))
-    assert run(tf.argsort(tf.constant(value))).tolist() == np.argsort(value).tolist()
-
-
-@pytest.mark.parametrize("axis", [0, 1, 2, -1, -2, -3])
-def test_sorting_along_any_axis_of_an_unknown_rank(axis):
-    x, value = tf.placeholder(tf.float32), np.random.RandomState(1).rand(3, 4, 2).astype(np.float32)
-    np.testing.assert_array_equal(run(tf.argsort(x, axis), {x: value}), np.argsort(value, axis))
-    np.testing.assert_array_equal(run(tf.sort(x, axis, "DESCENDING"), {x: value}), -np.sort(-value, axis))
-
-
-def test_searchsorted_by_rows():
-    rows = [[1, 3, 5], [2, 4, 6]]
-    assert run(tf.searchsorted(rows, [[3, 9], [1, 4]])).tolist() == [[1, 3], [0, 1]]
-    assert run(tf.searchsorted(rows, [[3, 9], [1, 4]], side="right")).tolist() == [[2, 3], [0, 2]]
-    assert run(tf.searchsorted([1, 3, 5], [4])).tolist() == [2]
 
 
 # -- bits --------------------------------------------------------------------------------------------

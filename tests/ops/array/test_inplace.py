@@ -49,6 +49,6 @@ def test_rows_that_do_not_fit_are_refused(i, v, words):
 
 def test_values_become_those_of_the_tensor_and_indices_are_of_any_type():
     with tf.Session() as sess:
-        found = sess.run(inplace_ops.inplace_add(tf.ones([3]), np.array([2]), np.array([5])))
-        assert found.tolist() == [1, 1, 6]
+        result = sess.run(inplace_ops.inplace_add(tf.ones([3]), np.array([2]), np.array([5])))
+        assert result.tolist() == [1, 1, 6]
         assert sess.run(inplace_ops.empty((), tf.string)) == b""

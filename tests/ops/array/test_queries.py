@@ -38,8 +38,8 @@ def test_modes_are_those_of_tensorflow_one():
 def test_an_init_scope_waits_for_nothing():
     with tf.control_dependencies([tf.no_op()]):
         with tf.init_scope():
-            made = tf.constant(1)
-    assert made.op.control_inputs == []
+            result = tf.constant(1)
+    assert result.op.control_inputs == []
 
 
 def test_gradients_pass_through(session):

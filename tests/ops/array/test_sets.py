@@ -15,16 +15,16 @@ def test_sets_of_two_matrices(session):
 
 
 def test_sizes_count_different_elements(session):
-    made = tf.SparseTensor([[0, 0], [0, 1], [2, 0]], [b"a", b"a", b"b"], [3, 2])
-    assert session.run(tf.sets.set_size(made)).tolist() == [1, 0, 1]
+    tensor = tf.SparseTensor([[0, 0], [0, 1], [2, 0]], [b"a", b"a", b"b"], [3, 2])
+    assert session.run(tf.sets.set_size(tensor)).tolist() == [1, 0, 1]
 
 
 def test_an_unknown_operation_is_refused(session):
     from tensorfleet.graph.apply import apply_list
 
-    made = apply_list("DenseToDenseSetOperation", [[1]], [[2]], set_operation="xor")[1]
+    result = apply_list("DenseToDenseSetOperation", [[1]], [[2]], set_operation="xor")[1]
     with pytest.raises(tf.errors.InvalidArgumentError, match="Invalid set_operation xor"):
-        session.run(made)
+        session.run(result)
 
 
 @pytest.mark.parametrize("spread", [1, 10**9])
@@ -38,12 +38,12 @@ def test_sets_of_near_and_far_numbers_are_pythons(session, spread):
         tf.sets.set_union: [sorted(x | y) for x, y in rows],
     }
     for function, expected in wanted.items():
-        made = session.run(function(a, b))
-        assert made.values.tolist() == [m for e in expected for m in e]
-        assert np.bincount(made.indices[:, 0], minlength=5).tolist() == [len(e) for e in expected]
+        result = session.run(function(a, b))
+        assert result.values.tolist() == [m for e in expected for m in e]
+        assert np.bincount(result.indices[:, 0], minlength=5).tolist() == [len(e) for e in expected]
 
 
 def test_how_many_sets_there_are_is_known_when_they_are_counted(session):
     given = tf.SparseTensor([[0, 0], [1, 0]], [3, 4], [2, 2])
-    made = tf.sets.size(given)
-    assert made.shape.rank is None and session.run(made).tolist() == [1, 1]
+    result = tf.sets.size(given)
+    assert result.shape.rank is None and session.run(result).tolist() == [1, 1]

@@ -54,6 +54,6 @@ def test_branches_are_numbered_without_gaps_and_chosen_by_a_tensor():
 def test_gradients_of_each_row_are_taken_with_respect_to_what_all_rows_come_from(session):
     weights = tf.Variable([1.0, 2.0])
     losses = tf.reduce_sum(tf.constant([[1.0, 0.0], [3.0, 4.0], [0.0, 5.0]]) * weights, 1)
-    found = tf.vectorized_map(lambda loss: tf.gradients(loss, weights)[0], losses)
+    grads = tf.vectorized_map(lambda loss: tf.gradients(loss, weights)[0], losses)
     session.run(tf.global_variables_initializer())
-    assert session.run(found).tolist() == [[1.0, 0.0], [3.0, 4.0], [0.0, 5.0]]
+    assert session.run(grads).tolist() == [[1.0, 0.0], [3.0, 4.0], [0.0, 5.0]]

@@ -8,16 +8,16 @@ import tensorfleet as tf
 
 @pytest.fixture
 def session():
-    with tf.Session(config=tf.ConfigProto(device_count={"CPU": 2})) as made:
-        yield made
+    with tf.Session(config=tf.ConfigProto(device_count={"CPU": 2})) as result:
+        yield result
 
 
 def _on_each(make):
-    made = []
+    result = []
     for i in range(2):
         with tf.device(f"/CPU:{i}"):
-            made.append(make(i))
-    return made
+            result.append(make(i))
+    return result
 
 
 def test_all_devices_get_the_mean_of_what_they_bring(session):

@@ -190,14 +190,14 @@ def test_both_lives_of_a_fed_condition_draw_alike(monkeypatch):
     p, x = tf.placeholder(tf.bool, []), tf.placeholder(tf.float32, [64, 64])
     y = tf.reduce_sum(tf.cond(p, lambda: tf.nn.dropout(tf.matmul(x, x), 0.5, seed=5), lambda: x))
     turns = [True, False, True, True, False, True]
-    found = []
+    results = []
     for eager in (False, True):
         monkeypatch.setattr(trial, "_COLD_RUNS", 0 if eager else 100)
         monkeypatch.setattr(trial, "_MIN_NUMPY_SECONDS", 0 if eager else 1e9)
         monkeypatch.setattr(trial, "_COMPILE_AFTER_SECONDS", 0 if eager else 1e9)
         with tf.Session() as s:
-            found.append([s.run(y, {p: turn, x: np.ones([64, 64])}) for turn in turns])
-    np.testing.assert_allclose(found[0], found[1], rtol=1e-5)
+            results.append([s.run(y, {p: turn, x: np.ones([64, 64])}) for turn in turns])
+    np.testing.assert_allclose(results[0], results[1], rtol=1e-5)
 
 
 def test_with_dependencies_stays_beside_its_tensor():
@@ -219,21 +219,21 @@ def test_with_dependencies_stays_beside_its_tensor():
 def test_cond_joins_slices_with_indices_of_two_types(session):
     short, long = tf.constant([0]), tf.constant([1], tf.int64)
     pred = tf.placeholder(tf.bool, [])
-    made = tf.cond(
+    result = tf.cond(
         pred,
         lambda: tf.IndexedSlices(tf.constant([1.0]), short),
         lambda: tf.IndexedSlices(tf.constant([2.0]), long),
     )
-    assert made.indices.dtype == tf.int64
-    assert [session.run(made.indices, {pred: p}).tolist() for p in (True, False)] == [[0], [1]]
+    assert result.indices.dtype == tf.int64
+    assert [session.run(result.indices, {pred: p}).tolist() for p in (True, False)] == [[0], [1]]
 
 
 def test_cond_gives_ragged_tensors(session):
     rows = tf.ragged.constant([[1, 2], [3]])
     pred = tf.placeholder(tf.bool, [])
-    made = tf.cond(pred, lambda: tf.concat([rows, rows], axis=0), lambda: rows)
-    assert session.run(made, {pred: True}).to_list() == [[1, 2], [3], [1, 2], [3]]
-    assert session.run(made, {pred: False}).to_list() == [[1, 2], [3]]
+    result = tf.cond(pred, lambda: tf.concat([rows, rows], axis=0), lambda: rows)
+    assert session.run(result, {pred: True}).to_list() == [[1, 2], [3], [1, 2], [3]]
+    assert session.run(result, {pred: False}).to_list() == [[1, 2], [3]]
 
 
 def test_switch_and_merge_take_slices(session):
@@ -286,8 +286,8 @@ def test_the_gradient_of_a_switch_alone_is_there_for_the_branch_taken(session):
 
 def test_a_named_tuple_of_one_tensor_comes_alone_from_cond():
     One = collections.namedtuple("One", "a")
-    made = tf.cond(tf.placeholder(tf.bool), lambda: One(tf.constant(1)), lambda: One(tf.constant(2)))
-    assert isinstance(made, tf.Tensor)
+    result = tf.cond(tf.placeholder(tf.bool), lambda: One(tf.constant(1)), lambda: One(tf.constant(2)))
+    assert isinstance(result, tf.Tensor)
 
 
 def test_functions_of_known_predicates_are_called_at_once(session):
@@ -295,8 +295,8 @@ def test_functions_of_known_predicates_are_called_at_once(session):
     never = lambda: pytest.fail("its predicate is false")  # noqa: E731
     assert session.run(smart_case([(False, never), (True, lambda: tf.constant(5))], default=never)) == 5
     x = tf.placeholder(tf.int32)
-    made = smart_case([(False, never), (x > 1, lambda: tf.constant(1))], default=lambda: tf.constant(2))
-    assert session.run([made, made], {x: 3}) == [1, 1] and session.run(made, {x: 0}) == 2
+    result = smart_case([(False, never), (x > 1, lambda: tf.constant(1))], default=lambda: tf.constant(2))
+    assert session.run([result, result], {x: 3}) == [1, 1] and session.run(result, {x: 0}) == 2
 
 
 def _selected(index, variables):

@@ -121,9 +121,9 @@ def test_definitions_carry_what_they_were_told():
         """Half of x."""
         return x / 2.0
 
-    made = halved.definition
-    assert made.signature.description == "Half of x." and made.attr["_noinline"].b
-    assert made.signature.output_arg[0].name == "half" and made.attr["experimental_tag"].s == b"t"
+    result = halved.definition
+    assert result.signature.description == "Half of x." and result.attr["_noinline"].b
+    assert result.signature.output_arg[0].name == "half" and result.attr["experimental_tag"].s == b"t"
     assert halved.instantiate([tf.float64]).declared_input_types == (tf.float64,)
 
 
@@ -181,9 +181,9 @@ def test_operations_inside_are_where_the_function_was_defined():
 
         with tf.device("/cpu:1"):
             doubled(1.0)
-        (made,) = graph.as_graph_def().library.function
-    assert [n.device for n in made.node_def] == ["/device:CPU:0"]
-    assert doubled._signature.name == made.signature.name
+        (result,) = graph.as_graph_def().library.function
+    assert [n.device for n in result.node_def] == ["/device:CPU:0"]
+    assert doubled._signature.name == result.signature.name
 
 
 def test_two_functions_cannot_have_one_name():
@@ -212,11 +212,11 @@ def test_arguments_declared_by_the_type_of_a_variable_are_its_values():
 @pytest.mark.parametrize("inside_first", [True, False])
 @pytest.mark.parametrize("resource", [True, False])
 def test_a_template_has_the_same_variables_inside_a_function_and_around_it(inside_first, resource):
-    found = []
+    results = []
 
     def model(x):
-        found.append(tf.get_variable("w", [], initializer=tf.ones_initializer(), use_resource=resource))
-        return x * found[-1]
+        results.append(tf.get_variable("w", [], initializer=tf.ones_initializer(), use_resource=resource))
+        return x * results[-1]
 
     with tf.Graph().as_default():
         template = tf.make_template("model", model, create_scope_now_=True)
@@ -225,11 +225,11 @@ def test_a_template_has_the_same_variables_inside_a_function_and_around_it(insid
         def inside(x):
             return template(x)
 
-        made = [
+        items = [
             call(tf.constant(3.0)) for call in ([inside, template] if inside_first else [template, inside])
         ]
-        assert found[0] is found[1]
+        assert results[0] is results[1]
         assert [v.name for v in tf.global_variables()] == ["model/w:0"]
         with tf.Session() as sess:
             sess.run(tf.global_variables_initializer())
-            assert sess.run(made) == [3.0, 3.0]
+            assert sess.run(items) == [3.0, 3.0]

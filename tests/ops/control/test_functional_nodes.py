@@ -45,11 +45,11 @@ def test_a_loop_over_a_range(session):
 
 
 def test_a_graph_with_a_branch_and_a_loop_is_imported():
-    with tf.Graph().as_default() as made:
+    with tf.Graph().as_default() as result:
         (x,) = functional_ops.If(tf.constant(True), [2.0], plus_one, tenfold)
         functional_ops.While([x], below_fifty, tenfold, name="loop")
     with tf.Graph().as_default(), tf.Session() as s:
-        (y,) = tf.import_graph_def(made.as_graph_def(), return_elements=["loop:0"])
+        (y,) = tf.import_graph_def(result.as_graph_def(), return_elements=["loop:0"])
         assert s.run(y) == 300
 
 

@@ -29,8 +29,8 @@ def test_a_function_may_change_the_arrays_it_is_given(session):
     session.run(v.initializer)
     changed = [tf.py_func(change, [t], tf.float32) for t in (v, c, tf.identity(v), v * 1.0)]
     for _ in range(2):
-        for found in session.run(changed):
-            assert found.tolist() == [1.0] * 5
+        for item in session.run(changed):
+            assert item.tolist() == [1.0] * 5
     assert not session.run(v).any() and not session.run(c).any()
 
 
@@ -197,9 +197,9 @@ def test_py_func_encodes_text_in_arrays_of_objects_and_refuses_other_objects(ses
         (lambda: {"a": 1}, "Unsupported object type dict"),
         (lambda: np.zeros(1, [("a", np.float32)]), "Unsupported numpy data type"),
     ):
-        (made,) = tf.py_func(bad, [], [tf.int64])
+        (result,) = tf.py_func(bad, [], [tf.int64])
         with pytest.raises(tf.errors.InternalError, match=message):
-            session.run(made)
+            session.run(result)
     assert tf.py_func(lambda x: None, [1], [], stateful=False) == []
 
 

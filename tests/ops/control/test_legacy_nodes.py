@@ -25,8 +25,8 @@ def _old_graph():
 
 
 def raw(name, **inputs):
-    made = getattr(tf.raw_ops, name)(**inputs)
-    return run(list(made) if isinstance(made, tuple) else made)
+    result = getattr(tf.raw_ops, name)(**inputs)
+    return run(list(result) if isinstance(result, tuple) else result)
 
 
 @pytest.mark.parametrize(
@@ -117,9 +117,9 @@ def test_tables_that_were_references():
     kinds = dict(key_dtype=tf.string, value_dtype=tf.int64)
     table = tf.raw_ops.HashTable(shared_name="words", **kinds)
     fill = tf.raw_ops.InitializeTable(table_handle=table, keys=[b"a", b"b"], values=np.int64([1, 2]))
-    found = tf.raw_ops.LookupTableFind(table_handle=table, keys=[b"b", b"c"], default_value=np.int64(-1))
+    find = tf.raw_ops.LookupTableFind(table_handle=table, keys=[b"b", b"c"], default_value=np.int64(-1))
     session.run(fill)
-    assert session.run(found).tolist() == [2, -1]
+    assert session.run(find).tolist() == [2, -1]
     assert session.run(tf.raw_ops.LookupTableSize(table_handle=table)) == 2
     later = tf.raw_ops.MutableHashTable(shared_name="more", **kinds)
     session.run(tf.raw_ops.LookupTableInsert(table_handle=later, keys=[b"z"], values=np.int64([7])))

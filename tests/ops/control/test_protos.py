@@ -24,10 +24,10 @@ def model():
 def value_and_gradient(scope=""):
     graph = tf.get_default_graph()
     out, v = graph.get_tensor_by_name(f"{scope}out:0"), graph.get_tensor_by_name(f"{scope}v:0")
-    found = [out, *tf.gradients(out, v)]
+    results = [out, *tf.gradients(out, v)]
     with tf.Session() as sess:
         sess.run(tf.global_variables_initializer())
-        return sess.run(found)
+        return sess.run(results)
 
 
 @pytest.mark.parametrize("scope", [None, "again"])

@@ -22,9 +22,9 @@ RANDOM = np.random.RandomState(0)
 @pytest.mark.parametrize("count", [1, 7, 25, 100])
 def test_the_best_scores_come_first_and_equal_ones_in_order(scores, count):
     scores = scores.astype(np.float32)
-    found = _best_first(scores, count)
-    assert found.shape[1] >= count
-    np.testing.assert_array_equal(found, np.argsort(-scores, 1, kind="stable")[:, : found.shape[1]])
+    result = _best_first(scores, count)
+    assert result.shape[1] >= count
+    np.testing.assert_array_equal(result, np.argsort(-scores, 1, kind="stable")[:, : result.shape[1]])
 
 
 def one_by_one(boxes, scores, limit, threshold):
@@ -47,16 +47,16 @@ def test_boxes_are_kept_as_if_looked_at_one_by_one(session, limit):
     corners = RANDOM.rand(2, 300, 2).astype(np.float32)
     boxes = np.concatenate([corners[0], corners[0] + 0.1 + 0.3 * corners[1]], 1)
     scores = RANDOM.rand(300).round(2).astype(np.float32)
-    found = session.run(tf.image.non_max_suppression(boxes, scores, limit, 0.3))
-    assert found.tolist() == one_by_one(boxes, scores, limit, 0.3)
+    result = session.run(tf.image.non_max_suppression(boxes, scores, limit, 0.3))
+    assert result.tolist() == one_by_one(boxes, scores, limit, 0.3)
 
 
 def test_of_each_image_the_best_boxes_of_all_classes_are_kept(session):
     corners = RANDOM.rand(2, 2, 80, 2).astype(np.float32) * 0.5
     boxes = np.concatenate([corners[0], corners[0] + 0.1 + corners[1]], 2)
     scores = RANDOM.rand(2, 80, 3).astype(np.float32)
-    made = tf.image.combined_non_max_suppression(boxes[:, :, None], scores, 4, 7, 0.3, clip_boxes=False)
-    found_boxes, found_scores, found_classes, valid = session.run(made)
+    result = tf.image.combined_non_max_suppression(boxes[:, :, None], scores, 4, 7, 0.3, clip_boxes=False)
+    found_boxes, found_scores, found_classes, valid = session.run(result)
     for image in range(2):
         known = [
             (scores[image, i, c], c, boxes[image, i])

@@ -45,16 +45,16 @@ def gradient(session, dy, size, method):
 @pytest.mark.parametrize("size", [(2, 9, 7, 3), (2, 40, 50, 3), (2, 8, 9, 20)])
 def test_the_gradient_of_a_crop_goes_to_the_pixels_that_it_is_made_of(session, size, crop, method):
     dy = np.random.RandomState(0).rand(len(BOXES), *crop, size[3]).astype(np.float32)
-    found = gradient(session, dy, size, method)
-    np.testing.assert_allclose(found, pixel_by_pixel(dy, size, method == "nearest"), rtol=1e-4, atol=1e-4)
+    grads = gradient(session, dy, size, method)
+    np.testing.assert_allclose(grads, pixel_by_pixel(dy, size, method == "nearest"), rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("step", [-(10**6), 10**6])
 def test_both_ways_to_add_crops_give_the_same(session, monkeypatch, step):
     monkeypatch.setattr(images_crop, "_ROW_START_COST", step)
     dy = np.random.RandomState(0).rand(len(BOXES), 5, 6, 4).astype(np.float32)
-    found = gradient(session, dy, (2, 10, 12, 4), "bilinear")
-    np.testing.assert_allclose(found, pixel_by_pixel(dy, (2, 10, 12, 4), False), rtol=1e-4, atol=1e-4)
+    grads = gradient(session, dy, (2, 10, 12, 4), "bilinear")
+    np.testing.assert_allclose(grads, pixel_by_pixel(dy, (2, 10, 12, 4), False), rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("depth", [2, 40])

@@ -7,8 +7,8 @@ import tensorfleet as tf
 
 def test_a_glimpse_within_the_image_is_a_piece_of_it(session):
     images = np.random.RandomState(2).rand(2, 8, 9, 3).astype(np.float32)
-    made = session.run(tf.image.extract_glimpse(images, [4, 3], tf.zeros([2, 2])))
-    np.testing.assert_array_equal(made, images[:, 2:6, 3:6])
+    result = session.run(tf.image.extract_glimpse(images, [4, 3], tf.zeros([2, 2])))
+    np.testing.assert_array_equal(result, images[:, 2:6, 3:6])
 
 
 def test_a_glimpse_beyond_the_image_has_noise_there(session):

@@ -9,13 +9,13 @@ def read_all(paths, many=None):
     with tf.Graph().as_default(), tf.Session() as sess:
         queue = tf.train.string_input_producer(paths, num_epochs=1, shuffle=False)
         reader = tf.LMDBReader()
-        found = reader.read(queue) if many is None else reader.read_up_to(queue, many)
+        result = reader.read(queue) if many is None else reader.read_up_to(queue, many)
         sess.run(tf.local_variables_initializer())
         threads = tf.train.start_queue_runners(sess, coord := tf.train.Coordinator())
         rows = []
         with pytest.raises(tf.errors.OutOfRangeError):
             while True:
-                rows.append(sess.run(found))
+                rows.append(sess.run(result))
         coord.request_stop()
         coord.join(threads)
         return rows

@@ -21,8 +21,8 @@ def feature(values):
 
 
 def example(**features):
-    made = {k: feature(v) for k, v in features.items()}
-    return tf.train.Example(features=tf.train.Features(feature=made)).SerializeToString()
+    by_name = {k: feature(v) for k, v in features.items()}
+    return tf.train.Example(features=tf.train.Features(feature=by_name)).SerializeToString()
 
 
 A = {"a": tf.FixedLenFeature([], tf.int64)}
@@ -33,10 +33,10 @@ def test_fixed_features_of_a_batch(session):
     wanted = {**A, "b": tf.FixedLenFeature([2], tf.float32), "c": tf.FixedLenFeature([1], tf.string)}
     parsed = tf.parse_example(records, wanted)
     assert parsed["b"].shape == [5, 2] and parsed["a"].op.type == "ParseExample"
-    found = session.run(parsed)
-    assert found["a"].tolist() == [-2, -1, 0, 1, 2] and found["a"].dtype == np.int64
-    assert found["b"].tolist() == [[i, 0.5] for i in range(5)] and found["b"].dtype == np.float32
-    assert found["c"].tolist() == [[b"x%d" % i] for i in range(5)]
+    result = session.run(parsed)
+    assert result["a"].tolist() == [-2, -1, 0, 1, 2] and result["a"].dtype == np.int64
+    assert result["b"].tolist() == [[i, 0.5] for i in range(5)] and result["b"].dtype == np.float32
+    assert result["c"].tolist() == [[b"x%d" % i] for i in range(5)]
 
 
 @pytest.mark.parametrize("size", [1, 5, 6, 40])
@@ -50,11 +50,11 @@ def test_records_of_many_layouts_in_one_batch(session, size):
     records = [example(**r) for r in rows]
     wanted = {"a": tf.FixedLenFeature([2], tf.int64), "f": tf.VarLenFeature(tf.float32)}
     wanted["s"] = tf.FixedLenFeature([], tf.string)
-    found = session.run(tf.parse_example(records, wanted))
-    assert found["a"].tolist() == [r["a"] for r in rows]
-    assert found["s"].tolist() == [r["s"][0] for r in rows]
-    assert found["f"].values.tolist() == [v for r in rows for v in r["f"]]
-    assert found["f"].dense_shape.tolist() == [size, max(len(r["f"]) for r in rows)]
+    result = session.run(tf.parse_example(records, wanted))
+    assert result["a"].tolist() == [r["a"] for r in rows]
+    assert result["s"].tolist() == [r["s"][0] for r in rows]
+    assert result["f"].values.tolist() == [v for r in rows for v in r["f"]]
+    assert result["f"].dense_shape.tolist() == [size, max(len(r["f"]) for r in rows)]
 
 
 def test_many_alike_records_are_read_as_one_matrix(session):
@@ -63,14 +63,14 @@ def test_many_alike_records_are_read_as_one_matrix(session):
     floats = random.rand(32, 7).astype(np.float32)
     records = [example(i=images[k], f=floats[k].tolist(), n=[k, 1000 + k]) for k in range(32)]
     wanted = {"i": tf.FixedLenFeature([], tf.string), "f": tf.FixedLenFeature([7], tf.float32)}
-    found = session.run(tf.parse_example(records, {**wanted, "n": tf.FixedLenFeature([2], tf.int64)}))
-    assert found["i"].tolist() == images and (found["f"] == floats).all()
-    assert found["n"].tolist() == [[k, 1000 + k] for k in range(32)]
+    result = session.run(tf.parse_example(records, {**wanted, "n": tf.FixedLenFeature([2], tf.int64)}))
+    assert result["i"].tolist() == images and (result["f"] == floats).all()
+    assert result["n"].tolist() == [[k, 1000 + k] for k in range(32)]
 
 
 def test_records_alike_whose_list_of_numbers_is_empty_have_no_numbers(session):
-    found = session.run(tf.parse_example([example(a=[], s=b"t")] * 20, {"a": tf.VarLenFeature(tf.int64)}))
-    assert found["a"].values.tolist() == [] and found["a"].dense_shape.tolist() == [20, 0]
+    result = session.run(tf.parse_example([example(a=[], s=b"t")] * 20, {"a": tf.VarLenFeature(tf.int64)}))
+    assert result["a"].values.tolist() == [] and result["a"].dense_shape.tolist() == [20, 0]
 
 
 def test_defaults_stand_for_missing_features(session):
@@ -116,8 +116,10 @@ def test_one_example(session):
     wanted = {**A, "v": tf.VarLenFeature(tf.string), "s": tf.FixedLenSequenceFeature([], tf.float32, True)}
     parsed = tf.parse_single_example(example(a=3, v=[b"p", b"q"], s=[1.0, 2.0, 3.0]), wanted)
     assert parsed["a"].op.type == "ParseSingleExample" and parsed["a"].shape == []
-    found = session.run(parsed)
-    assert found["a"] == 3 and found["v"].values.tolist() == [b"p", b"q"] and found["s"].tolist() == [1, 2, 3]
+    result = session.run(parsed)
+    assert (
+        result["a"] == 3 and result["v"].values.tolist() == [b"p", b"q"] and result["s"].tolist() == [1, 2, 3]
+    )
     with pytest.raises(ValueError, match="must be a scalar"):
         tf.parse_single_example([b""], A)
 
@@ -140,19 +142,19 @@ def test_what_is_no_feature_is_refused(feature, words):
 def test_sparse_features_are_put_together_from_their_parts(session):
     records = [example(i=[5, 1], j=[0, 2], v=[1.0, 2.0]), example(i=[0], j=[1], v=[4.0])]
     wanted = {"s": tf.SparseFeature("i", "v", tf.float32, 10), "i": tf.VarLenFeature(tf.int64)}
-    found = session.run(tf.parse_example(records, wanted))
-    assert sorted(found) == ["i", "s"] and found["s"].indices.tolist() == [[0, 1], [0, 5], [1, 0]]
-    assert found["s"].values.tolist() == [2.0, 1.0, 4.0] and found["s"].dense_shape.tolist() == [2, 10]
+    result = session.run(tf.parse_example(records, wanted))
+    assert sorted(result) == ["i", "s"] and result["s"].indices.tolist() == [[0, 1], [0, 5], [1, 0]]
+    assert result["s"].values.tolist() == [2.0, 1.0, 4.0] and result["s"].dense_shape.tolist() == [2, 10]
     matrix = tf.SparseFeature(["i", "j"], "v", tf.float32, [10, 3])
-    found = session.run(tf.parse_example(records, {"s": matrix}))
-    assert found["s"].indices.tolist() == [[0, 1, 2], [0, 5, 0], [1, 0, 1]]
+    result = session.run(tf.parse_example(records, {"s": matrix}))
+    assert result["s"].indices.tolist() == [[0, 1, 2], [0, 5, 0], [1, 0, 1]]
 
 
 def sequence(context, lists):
-    made = {k: tf.train.FeatureList(feature=[feature(f) for f in v]) for k, v in lists.items()}
+    by_name = {k: tf.train.FeatureList(feature=[feature(f) for f in v]) for k, v in lists.items()}
     return tf.train.SequenceExample(
         context=tf.train.Features(feature={k: feature(v) for k, v in context.items()}),
-        feature_lists=tf.train.FeatureLists(feature_list=made),
+        feature_lists=tf.train.FeatureLists(feature_list=by_name),
     ).SerializeToString()
 
 
@@ -307,8 +309,8 @@ def test_raw_bytes_cut_or_filled_to_a_length(session):
     from tensorfleet.python.ops import parsing_ops
 
     words = tf.constant(["ab", "cdef"])
-    found = session.run(parsing_ops.decode_raw(words, tf.uint8, fixed_length=3))
-    assert found.tolist() == [[97, 98, 0], [99, 100, 101]]
+    result = session.run(parsing_ops.decode_raw(words, tf.uint8, fixed_length=3))
+    assert result.tolist() == [[97, 98, 0], [99, 100, 101]]
     with pytest.raises(Invalid):
         session.run(parsing_ops.decode_raw_v1(words, tf.uint8))
 

@@ -23,10 +23,10 @@ def test_messages_of_a_file_go_there_and_back(tmp_path):
     data = tf.io.encode_proto(
         sizes, [v.astype(np.int32) for v in values], ["x", "y"], "sample.Point", descriptor_source=source
     )
-    found = tf.io.decode_proto(
+    result = tf.io.decode_proto(
         data, "sample.Point", ["y", "x"], [tf.int32, tf.int64], descriptor_source=source
     )
-    texts, (counts, (y, x)) = run([data, found])
+    texts, (counts, (y, x)) = run([data, result])
     assert texts.tolist() == [b"\x08\x07\x12\x0b" + b"\xff" * 9 + b"\x01\x02", b""]
     assert counts.tolist() == [[2, 1], [0, 0]]
     assert y.tolist() == [[-1, 2], [0, 0]] and x.tolist() == [[7], [0]] and x.dtype == np.int64

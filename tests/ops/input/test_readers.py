@@ -18,11 +18,11 @@ def names(session, *paths):
 
 def everything(session, reader, queue):
     key, value = reader.read(queue)
-    found = []
+    result = []
     with pytest.raises(tf.errors.OutOfRangeError, match="is closed and has insufficient elements"):
         while True:
-            found.append(tuple(session.run([key, value])))
-    return found
+            result.append(tuple(session.run([key, value])))
+    return result
 
 
 def write(path, data):
@@ -33,9 +33,9 @@ def write(path, data):
 def test_lines(session, tmp_path):
     a, b = write(tmp_path / "a", b"head\none\r\ntwo"), write(tmp_path / "b", b"head\n\nx\n")
     reader = tf.TextLineReader(skip_header_lines=1)
-    found = everything(session, reader, names(session, a, write(tmp_path / "e", b""), b))
-    assert [v for _, v in found] == [b"one", b"two", b"", b"x"]
-    assert found[0][0] == f"{a}:2".encode()
+    result = everything(session, reader, names(session, a, write(tmp_path / "e", b""), b))
+    assert [v for _, v in result] == [b"one", b"two", b"", b"x"]
+    assert result[0][0] == f"{a}:2".encode()
     assert session.run([reader.num_records_produced(), reader.num_work_units_completed()]) == [4, 3]
 
 
@@ -62,8 +62,8 @@ def test_tf_records(session, tmp_path, kind):
     with tf.python_io.TFRecordWriter(path, options) as writer:
         for i in range(3):
             writer.write(b"rec%d" % i)
-    found = everything(session, tf.TFRecordReader(options=options), names(session, path))
-    assert found == [(f"{path}:{20 * i}".encode(), b"rec%d" % i) for i in range(3)]
+    result = everything(session, tf.TFRecordReader(options=options), names(session, path))
+    assert result == [(f"{path}:{20 * i}".encode(), b"rec%d" % i) for i in range(3)]
 
 
 def test_a_damaged_file_gives_what_stands_before_the_damage(session, tmp_path):

@@ -20,15 +20,15 @@ import tensorfleet as tf
 def test_gradients_of_einsum_are_those_of_differences(session, equation, shapes):
     draw = np.random.RandomState(0)
     inputs = [tf.constant(draw.randn(*shape)) for shape in shapes]
-    made = tf.einsum(equation, *inputs)
-    found = tf.test.compute_gradient_error(inputs, [x.shape for x in inputs], made, made.shape)
-    assert found < 1e-7
+    output = tf.einsum(equation, *inputs)
+    result = tf.test.compute_gradient_error(inputs, [x.shape for x in inputs], output, output.shape)
+    assert result < 1e-7
 
 
 def test_an_identity_ties_labels_that_the_output_has_twice(session):
     x = np.arange(6.0).reshape(2, 3)
-    found = session.run(tf.raw_ops.Einsum(inputs=[x], equation="ab->aba"))
-    assert np.array_equal(found, np.einsum("ab,ac->abc", x, np.eye(2)))
+    result = session.run(tf.raw_ops.Einsum(inputs=[x], equation="ab->aba"))
+    assert np.array_equal(result, np.einsum("ab,ac->abc", x, np.eye(2)))
 
 
 @pytest.mark.parametrize(

@@ -181,8 +181,8 @@ def test_the_gradient_of_a_root_as_one_op(session):
 @pytest.mark.parametrize("known", [True, False])
 def test_functions_of_no_matrices(session, shape, name, known):
     x = np.zeros(shape, np.complex64)
-    made = getattr(tf.linalg, name)(x if known else tf.placeholder_with_default(x, None))
-    assert list(session.run(made).shape) == shape
+    result = getattr(tf.linalg, name)(x if known else tf.placeholder_with_default(x, None))
+    assert list(session.run(result).shape) == shape
 
 
 @pytest.mark.parametrize("make", [tf.linalg.expm, tf.linalg.pinv, tf.linalg.matrix_rank])

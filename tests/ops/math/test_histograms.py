@@ -27,9 +27,9 @@ def test_confusion_counts_labels_by_predictions():
     assert run(tf.confusion_matrix([1, 2, 2], [1, 1, 2])).tolist() == [[0, 0, 0], [0, 1, 0], [0, 1, 1]]
     weighted = tf.confusion_matrix([1, 0], [1, 1], weights=[0.5, 2.0], dtype=tf.float32)
     assert run(weighted).tolist() == [[0, 2], [0, 0.5]]
-    made = tf.confusion_matrix([[1], [0]], [1, 1], num_classes=3)
-    assert made.shape.as_list() == [3, 3]
-    assert run(made).sum() == 2
+    result = tf.confusion_matrix([[1], [0]], [1, 1], num_classes=3)
+    assert result.shape.as_list() == [3, 3]
+    assert run(result).sum() == 2
 
 
 def test_classes_out_of_range_are_refused():

@@ -13,10 +13,10 @@ def test_scans_run_along_any_axis_of_large_arrays(session, axis, reverse, dtype)
     x = (np.random.RandomState(1).rand(7, 9, 80) * 2).astype(dtype)
     turned = np.flip(x, axis) if reverse else x
     for function, f in ((tf.cumsum, np.cumsum), (tf.cumprod, np.cumprod)):
-        made = session.run(function(x, axis, reverse=reverse))
+        result = session.run(function(x, axis, reverse=reverse))
         wanted = f(turned, axis, dtype=dtype)
-        np.testing.assert_allclose(made, np.flip(wanted, axis) if reverse else wanted, rtol=1e-5)
-        assert made.dtype == dtype
+        np.testing.assert_allclose(result, np.flip(wanted, axis) if reverse else wanted, rtol=1e-5)
+        assert result.dtype == dtype
 
 
 def test_an_exclusive_scan_of_nothing_is_nothing(session):

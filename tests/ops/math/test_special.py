@@ -12,17 +12,17 @@ from tensorfleet.runtime.devices import load_jax
 def test_the_complementary_error_function_keeps_its_digits(kind):
     _, jnp = load_jax()
     x = np.linspace(-9, 9, 100_001).astype(kind)
-    made = np.asarray(registry.get("Erfc").kernel(jnp, jnp.asarray(x)))
-    assert made.dtype == kind
+    array = np.asarray(registry.get("Erfc").kernel(jnp, jnp.asarray(x)))
+    assert array.dtype == kind
     known, eps = special.erfc(x.astype(np.float64)), np.finfo(kind).eps
     normal = known > np.finfo(kind).tiny
     # The square of x is rounded, which exp makes an error as many times larger.
     allowed = 8 * eps * np.maximum(1, x.astype(np.float64) ** 2)
-    assert (np.abs(made / known - 1) <= allowed)[normal].all()
+    assert (np.abs(array / known - 1) <= allowed)[normal].all()
 
 
 def test_the_complementary_error_function_at_its_ends():
     _, jnp = load_jax()
     x = np.array([0, -0.0, np.inf, -np.inf, 1e30, -1e30, np.nan], np.float32)
-    made = np.asarray(registry.get("Erfc").kernel(jnp, jnp.asarray(x)))
-    np.testing.assert_array_equal(made, np.array([1, 1, 0, 2, 0, 2, np.nan], np.float32))
+    array = np.asarray(registry.get("Erfc").kernel(jnp, jnp.asarray(x)))
+    np.testing.assert_array_equal(array, np.array([1, 1, 0, 2, 0, 2, np.nan], np.float32))

@@ -14,22 +14,22 @@ RANDOM = np.random.RandomState(0)
 def test_padding_and_resize_are_part_of_the_convolution():
     images, weights = (RANDOM.rand(*s).astype(np.float32) for s in ((2, 3, 4, 2), (2, 2, 2, 3)))
     around = [[0, 0], [1, 2], [2, 0], [0, 0]]
-    made = gen_nn_ops.fused_resize_and_pad_conv2d(
+    result = gen_nn_ops.fused_resize_and_pad_conv2d(
         images, [6, 7], around, weights, mode="SYMMETRIC", strides=[1, 2, 1, 1], padding="SAME"
     )
     resized = tf.image.resize_bilinear(images, [6, 7])
     by_steps = tf.nn.conv2d(tf.pad(resized, around, "SYMMETRIC"), weights, [1, 2, 1, 1], "SAME")
-    assert made.shape == by_steps.shape
-    np.testing.assert_allclose(run(made), run(by_steps), rtol=1e-5)
+    assert result.shape == by_steps.shape
+    np.testing.assert_allclose(run(result), run(by_steps), rtol=1e-5)
 
 
 def test_shapes_that_are_not_known_yet():
     paddings = tf.placeholder(tf.int32, [4, 2])
     images = tf.placeholder(tf.float32, [5, 3, 4, 2])
-    made = gen_nn_ops.fused_pad_conv2d(
+    result = gen_nn_ops.fused_pad_conv2d(
         images, paddings, np.ones((2, 2, 2, 3), np.float32), mode="REFLECT", strides=[1] * 4, padding="VALID"
     )
-    assert made.shape.as_list() == [None, None, None, 3]
+    assert result.shape.as_list() == [None, None, None, 3]
 
 
 @pytest.mark.parametrize("scaled", [True, False])

@@ -21,13 +21,13 @@ def test_unique_samples_with_their_expected_counts(session, kind):
 
 
 def test_a_seed_repeats_the_sample():
-    found = []
+    results = []
     for _ in range(2):
         with tf.Graph().as_default(), tf.Session() as s:
-            found.append(
+            results.append(
                 s.run(tf.nn.log_uniform_candidate_sampler(TRUE, 1, 8, True, 400, seed=3)[0]).tolist()
             )
-    assert found[0] == found[1]
+    assert results[0] == results[1]
 
 
 def test_all_candidates_are_all_classes(session):

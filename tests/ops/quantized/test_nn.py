@@ -34,27 +34,27 @@ def test_pools_and_activations():
 
 def test_joined_in_a_range_that_holds_both():
     parts = [quantized(X, -2.0, 10.0), quantized(X, -4.0, 12.0)]
-    made = tf.quantized_concat(1, *[list(column) for column in zip(*parts, strict=True)])
-    assert made[0].shape.as_list() == [1, 8, 4, 1]
-    np.testing.assert_allclose(floats(*made), np.concatenate([X, X], 1), atol=3 * STEP)
+    result = tf.quantized_concat(1, *[list(column) for column in zip(*parts, strict=True)])
+    assert result[0].shape.as_list() == [1, 8, 4, 1]
+    np.testing.assert_allclose(floats(*result), np.concatenate([X, X], 1), atol=3 * STEP)
 
 
 def test_convolution(session):
     weights = np.array([[1.0, -0.5], [0.25, 2.0]], np.float32).reshape(2, 2, 1, 1)
     x, low, high = quantized(X, -2.0, 10.0)
     w, filter_low, filter_high = quantized(weights, -1.0, 2.0)
-    made, bottom, top = tf.nn.quantized_conv2d(
+    result, bottom, top = tf.nn.quantized_conv2d(
         x, w, low, high, filter_low, filter_high, [1, 1, 1, 1], "VALID"
     )
-    whole, top = session.run([tf.cast(made, tf.int32), top])
+    whole, top = session.run([tf.cast(result, tf.int32), top])
     wanted = session.run(tf.nn.conv2d(X, weights, [1, 1, 1, 1], "VALID"))
     np.testing.assert_allclose(whole * (top / (2**31 - 1)), wanted, atol=0.3)
 
 
 def test_what_is_quantized_has_names_before_and_after_a_run():
-    made = quantized([1.0, 2.0], 0.0, 255.0)
+    result = quantized([1.0, 2.0], 0.0, 255.0)
     with tf.Session() as sess:
-        value = sess.run(made)
-    assert made.output.dtype == tf.quint8
+        value = sess.run(result)
+    assert result.output.dtype == tf.quint8
     np.testing.assert_array_equal(value.output, [1, 2])
     assert (value.output_min, value.output_max) == (0.0, 255.0)

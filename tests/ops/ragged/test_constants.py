@@ -8,8 +8,8 @@ from tests.support.sessions import run
 
 
 def lists(made):
-    found = run(made)
-    return found.to_list() if hasattr(found, "to_list") else found.tolist()
+    result = run(made)
+    return result.to_list() if hasattr(result, "to_list") else result.tolist()
 
 
 @pytest.mark.parametrize(
@@ -34,8 +34,8 @@ def test_rows_of_any_length_become_ragged(pylist, options, expected):
 
 
 def test_empty_rows_have_the_shape_that_is_asked_for():
-    made = tf.ragged.constant([], ragged_rank=2, inner_shape=(3,))
-    assert made.ragged_rank == 2 and made.flat_values.shape.as_list() == [0, 3]
+    result = tf.ragged.constant([], ragged_rank=2, inner_shape=(3,))
+    assert result.ragged_rank == 2 and result.flat_values.shape.as_list() == [0, 3]
     empty = tf.ragged.constant_value([], ragged_rank=1, inner_shape=(100, 20))
     assert empty.values.shape == (0, 100, 20) and empty.row_splits.tolist() == [0]
 

@@ -51,8 +51,8 @@ def test_shapes_that_do_not_fit_are_refused(session):
 
 
 def test_a_dense_tensor_takes_ragged_rows(session):
-    made = ragged_tensor_shape.broadcast_to([[10], [20], [30]], Shape.from_dim_sizes([3, [2, 0, 1]]))
-    assert session.run(made).to_list() == [[10, 10], [], [30]]
+    result = ragged_tensor_shape.broadcast_to([[10], [20], [30]], Shape.from_dim_sizes([3, [2, 0, 1]]))
+    assert session.run(result).to_list() == [[10, 10], [], [30]]
     one = ragged_tensor_shape.broadcast_to(7, Shape.from_dim_sizes([2, [1, 2], 2]))
     assert session.run(one).to_list() == [[[7, 7]], [[7, 7], [7, 7]]]
 

@@ -49,8 +49,8 @@ def test_functions_keep_their_names_and_arguments():
 
 def values(tensor):
     with tf.Session() as sess:
-        found = sess.run(tensor)
-    return found.to_list() if hasattr(found, "to_list") else found.tolist()
+        result = sess.run(tensor)
+    return result.to_list() if hasattr(result, "to_list") else result.tolist()
 
 
 def test_places_in_rows_are_gathered_row_by_row():
@@ -91,8 +91,8 @@ def test_means_of_rows_by_segment():
 
 def test_rows_give_back_what_they_were_made_from():
     rows, count = tf.constant([0, 0, 2], tf.int64), tf.constant(4, tf.int64)
-    made = tf.RaggedTensor.from_value_rowids([1, 2, 3], rows, count)
-    assert made.value_rowids() is rows and made.nrows() is count
+    result = tf.RaggedTensor.from_value_rowids([1, 2, 3], rows, count)
+    assert result.value_rowids() is rows and result.nrows() is count
     lengths = tf.constant([2, 1], tf.int64)
     assert tf.RaggedTensor.from_row_lengths([1, 2, 3], lengths).row_lengths() is lengths
     with pytest.raises(ValueError, match=r"Expected nrows >= value_rowids\[-1\] \+ 1; got nrows=2"):

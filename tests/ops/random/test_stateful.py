@@ -39,10 +39,10 @@ def test_successes_of_few_trials_have_their_mean():
     drawn = generator.binomial([4000, 2], [10.0, 4.0], [0.3, 0.9])
     with tf.Session() as sess:
         sess.run(tf.global_variables_initializer())
-        found = sess.run(drawn)
-    assert found.dtype == np.int32 and found.max(0).tolist() <= [10, 4]
-    np.testing.assert_allclose(found.mean(0), [3.0, 3.6], atol=0.1)
-    np.testing.assert_allclose(found.var(0), [2.1, 0.36], atol=0.2)
+        result = sess.run(drawn)
+    assert result.dtype == np.int32 and result.max(0).tolist() <= [10, 4]
+    np.testing.assert_allclose(result.mean(0), [3.0, 3.6], atol=0.1)
+    np.testing.assert_allclose(result.var(0), [2.1, 0.36], atol=0.2)
 
 
 def test_the_generator_of_all_begins_anywhere():

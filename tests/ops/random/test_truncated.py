@@ -25,16 +25,16 @@ def _run(*args, **kwargs):
     ],
 )
 def test_numbers_are_distributed_as_scipy_says(mean, deviation, low, high):
-    found = _run([1, 20000], mean, deviation, low, high, tf.float64)[0]
+    result = _run([1, 20000], mean, deviation, low, high, tf.float64)[0]
     expected = stats.truncnorm((low - mean) / deviation, (high - mean) / deviation, mean, deviation)
-    assert found.min() >= low and found.max() <= high
-    assert abs(found.mean() - expected.mean()) < 4 * expected.std() / np.sqrt(len(found))
-    assert stats.kstest(found, expected.cdf).pvalue > 1e-4
+    assert result.min() >= low and result.max() <= high
+    assert abs(result.mean() - expected.mean()) < 4 * expected.std() / np.sqrt(len(result))
+    assert stats.kstest(result, expected.cdf).pvalue > 1e-4
 
 
 def test_each_batch_has_its_own_parameters():
-    found = _run([3, 1000], [0.0, 10.0, -10.0], 1.0, [-1.0, 9.0, -11.0], [1.0, 11.0, -9.0])
-    np.testing.assert_allclose(found.mean(1), [0, 10, -10], atol=0.1)
+    result = _run([3, 1000], [0.0, 10.0, -10.0], 1.0, [-1.0, 9.0, -11.0], [1.0, 11.0, -9.0])
+    np.testing.assert_allclose(result.mean(1), [0, 10, -10], atol=0.1)
 
 
 def test_bounds_that_leave_nothing_give_no_numbers():
@@ -50,6 +50,6 @@ def test_parameters_that_do_not_fit_the_batches_are_told():
 def test_the_old_poisson_op_gives_numbers_of_the_rates_type():
     tf.python.framework.test_util.set_producer_version(tf.get_default_graph(), 24)
     with tf.Session() as sess:
-        found = sess.run(tf.python.ops.gen_random_ops.random_poisson([1000], [2.0, 50.0], seed=3))
-    assert found.shape == (1000, 2) and found.dtype == np.float32
-    np.testing.assert_allclose(found.mean(0), [2, 50], rtol=0.1)
+        result = sess.run(tf.python.ops.gen_random_ops.random_poisson([1000], [2.0, 50.0], seed=3))
+    assert result.shape == (1000, 2) and result.dtype == np.float32
+    np.testing.assert_allclose(result.mean(0), [2, 50], rtol=0.1)

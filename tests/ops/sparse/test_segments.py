@@ -18,9 +18,9 @@ import tensorfleet as tf
 )
 def test_gradients_of_picked_rows_stay_within_their_bounds(session, kind, indices, ids, told):
     op = getattr(tf.raw_ops, f"SparseSegment{kind}Grad")
-    made = op(grad=np.ones((3, 4), np.float32), indices=indices, segment_ids=ids, output_dim0=10)
+    result = op(grad=np.ones((3, 4), np.float32), indices=indices, segment_ids=ids, output_dim0=10)
     with pytest.raises(tf.errors.InvalidArgumentError, match=told):
-        session.run(made)
+        session.run(result)
 
 
 def test_there_are_no_fewer_groups_than_none():

@@ -82,12 +82,12 @@ def test_what_follows_one_dequeue_does_not_wait_for_another(session):
     def alone():
         token = queue.dequeue()
         with tf.control_dependencies([token]):
-            made = count_up(v)
-        with tf.control_dependencies([made]), tf.control_dependencies([queue.enqueue(token + 0)]):
-            return tf.identity(made)
+            output = count_up(v)
+        with tf.control_dependencies([output]), tf.control_dependencies([queue.enqueue(token + 0)]):
+            return tf.identity(output)
 
     results = [alone() for _ in range(3)] + [tf.cond(yes, alone, lambda: -1) for _ in range(3)]
     session.run([v.initializer, queue.enqueue(1)])
     for first in (0, 6):
-        found = session.run(results, options=PATIENT)
-        assert sorted(found) == list(range(first, first + 6))
+        result = session.run(results, options=PATIENT)
+        assert sorted(result) == list(range(first, first + 6))

@@ -21,19 +21,19 @@ def table(default=-1):
 
 
 def test_a_static_table(session):
-    made = table()
+    result = table()
     keys = tf.placeholder(tf.string, [None])
-    values = made.lookup(keys)
+    values = result.lookup(keys)
     with pytest.raises(tf.errors.FailedPreconditionError, match="Table not initialized"):
         session.run(values, {keys: ["a"]})
-    assert tf.get_collection(tf.GraphKeys.TABLE_INITIALIZERS) == [made.initializer]
+    assert tf.get_collection(tf.GraphKeys.TABLE_INITIALIZERS) == [result.initializer]
     session.run(tf.tables_initializer())
-    session.run(made.initializer)  # the same entries again
+    session.run(result.initializer)  # the same entries again
     assert session.run(values, {keys: ["b", "x"]}).tolist() == [2, -1]
-    assert session.run(made.size()) == 3
+    assert session.run(result.size()) == 3
     assert values.shape.as_list() == [None]
     with pytest.raises(TypeError, match="Signature mismatch. Keys must be dtype"):
-        made.lookup(tf.constant([1]))
+        result.lookup(tf.constant([1]))
 
 
 @pytest.mark.parametrize("more", [[], [b"of more than twenty-four letters"]])
@@ -50,19 +50,19 @@ def test_many_strings_are_looked_up_at_once(session, more):
     strings = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(tf.constant(keys), texts), "none")
     session.run([numbers.initializer, strings.initializer])
     place = tf.placeholder(tf.string, [None, 2])
-    found, named = session.run([numbers.lookup(place), strings.lookup(place)], {place: asked.reshape(-1, 2)})
-    assert found.ravel().tolist() == expected
+    result, named = session.run([numbers.lookup(place), strings.lookup(place)], {place: asked.reshape(-1, 2)})
+    assert result.ravel().tolist() == expected
     assert named.ravel().tolist() == [names.get(i, b"none") for i in expected]
 
 
 def test_other_entries_are_refused_once_it_is_filled(session):
     keys = tf.placeholder(tf.string, [None])
-    made = tf.lookup.StaticHashTable(
+    table = tf.lookup.StaticHashTable(
         tf.lookup.KeyValueTensorInitializer(keys, tf.ones_like(keys, tf.int64)), 0
     )
-    session.run(made.initializer, {keys: ["a"]})
+    session.run(table.initializer, {keys: ["a"]})
     with pytest.raises(tf.errors.FailedPreconditionError, match="Table already initialized"):
-        session.run(made.initializer, {keys: ["b"]})
+        session.run(table.initializer, {keys: ["b"]})
 
 
 def test_words_of_a_file_to_ids_and_back(session, words):
@@ -70,8 +70,8 @@ def test_words_of_a_file_to_ids_and_back(session, words):
     back = L.index_to_string_table_from_file(words)
     plain = L.index_table_from_file(vocabulary_file=words, vocab_size=2, default_value=42)
     tf.tables_initializer().run()
-    found = session.run(ids.lookup(tf.constant(["salad", "surgery", "tarkus"])))
-    assert found[:2].tolist() == [1, 2] and found[2] in (3, 4)
+    result = session.run(ids.lookup(tf.constant(["salad", "surgery", "tarkus"])))
+    assert result[:2].tolist() == [1, 2] and result[2] in (3, 4)
     assert session.run(ids.size()) == 5
     assert session.run(plain.lookup(tf.constant(["salad", "surgery"]))).tolist() == [1, 42]
     assert session.run(back.lookup(tf.constant([0, 2, 9], tf.int64))).tolist() == [
@@ -142,9 +142,9 @@ def test_sessions_share_a_table_by_name(server):
 def test_tables_of_different_graphs_are_different(server):
     for value in (5, 6):
         with tf.Graph().as_default(), tf.Session(server.target) as session:
-            made = L.index_table_from_tensor([f"word{value}"])
+            result = L.index_table_from_tensor([f"word{value}"])
             session.run(tf.tables_initializer())
-            assert session.run(made.lookup(tf.constant(f"word{value}"))) == 0
+            assert session.run(result.lookup(tf.constant(f"word{value}"))) == 0
 
 
 def test_tables_of_one_file_are_one(words):
@@ -156,39 +156,39 @@ def test_tables_of_one_file_are_one(words):
 
 
 def test_a_mutable_table(session):
-    made = L.MutableHashTable(tf.string, tf.int64, -1)
+    table = L.MutableHashTable(tf.string, tf.int64, -1)
     keys = tf.constant(["a", "b", "c"])
-    session.run(made.insert(keys, [1, 2, 3]))
-    session.run(made.insert(["a"], [9]))
-    session.run(made.remove(tf.constant(["b", "x"])))
-    assert session.run(made.lookup(keys)).tolist() == [9, -1, 3]
-    assert session.run(made.size()) == 2
-    got = session.run(made.export())
+    session.run(table.insert(keys, [1, 2, 3]))
+    session.run(table.insert(["a"], [9]))
+    session.run(table.remove(tf.constant(["b", "x"])))
+    assert session.run(table.lookup(keys)).tolist() == [9, -1, 3]
+    assert session.run(table.size()) == 2
+    got = session.run(table.export())
     assert sorted(zip(*[x.tolist() for x in got], strict=True)) == [(b"a", 9), (b"c", 3)]
     with pytest.raises(tf.errors.InvalidArgumentError, match="Expected shape"):
-        session.run(made.insert(["a", "b"], [1]))
+        session.run(table.insert(["a", "b"], [1]))
 
 
 def test_values_may_be_rows(session):
-    made = L.MutableHashTable(tf.int64, tf.float32, default_value=[0.0, 0.5])
-    session.run(made.insert([4], [[1.0, 2.0]]))
-    found = made.lookup(tf.constant([[4], [5]], tf.int64))
-    assert found.shape.as_list() == [2, 1, 2]
-    assert session.run(found).tolist() == [[[1, 2]], [[0, 0.5]]]
+    table = L.MutableHashTable(tf.int64, tf.float32, default_value=[0.0, 0.5])
+    session.run(table.insert([4], [[1.0, 2.0]]))
+    result = table.lookup(tf.constant([[4], [5]], tf.int64))
+    assert result.shape.as_list() == [2, 1, 2]
+    assert session.run(result).tolist() == [[[1, 2]], [[0, 0.5]]]
 
 
 def test_keys_of_a_dense_table_may_be_rows(session):
-    made = L.MutableDenseHashTable(
+    table = L.MutableDenseHashTable(
         tf.int64, tf.int64, -1, empty_key=[0, 0], deleted_key=[-1, -1], initial_num_buckets=4
     )
-    session.run(made.insert([[1, 2], [3, 4]], [5, 6]))
-    found = made.lookup(tf.constant([[3, 4], [9, 9]], tf.int64))
-    assert found.shape.as_list() == [2]
-    assert session.run(found).tolist() == [6, -1]
-    session.run(made.insert_or_assign([[i, 1] for i in range(5, 9)], [1, 2, 3, 4]))
-    assert session.run(made.export())[0].shape == (8, 2)
-    session.run(made.erase(tf.constant([[3, 4]], tf.int64)))
-    assert session.run(made.size()) == 5
+    session.run(table.insert([[1, 2], [3, 4]], [5, 6]))
+    result = table.lookup(tf.constant([[3, 4], [9, 9]], tf.int64))
+    assert result.shape.as_list() == [2]
+    assert session.run(result).tolist() == [6, -1]
+    session.run(table.insert_or_assign([[i, 1] for i in range(5, 9)], [1, 2, 3, 4]))
+    assert session.run(table.export())[0].shape == (8, 2)
+    session.run(table.erase(tf.constant([[3, 4]], tf.int64)))
+    assert session.run(table.size()) == 5
 
 
 @pytest.mark.parametrize(
@@ -202,16 +202,16 @@ def test_keys_of_a_dense_table_may_be_rows(session):
 def test_mutable_tables_are_saved_with_the_variables(tmp_path, make):
     path = str(tmp_path / "model")
     with tf.Graph().as_default(), tf.Session() as session:
-        made = make()
-        rows = np.ones((2, *made._value_shape.as_list()), np.float32)
-        session.run(made.insert(["a", "b"], rows))
+        result = make()
+        rows = np.ones((2, *result._value_shape.as_list()), np.float32)
+        session.run(result.insert(["a", "b"], rows))
         tf.train.Saver().save(session, path)
     with tf.Graph().as_default(), tf.Session() as session:
-        made = make()
-        session.run(made.insert(["z"], rows[:1]))
+        result = make()
+        session.run(result.insert(["z"], rows[:1]))
         tf.train.Saver().restore(session, path)
-        assert session.run(made.size()) == 2
-        assert session.run(made.lookup(tf.constant(["b"]))).tolist() == rows[:1].tolist()
+        assert session.run(result.size()) == 2
+        assert session.run(result.lookup(tf.constant(["b"]))).tolist() == rows[:1].tolist()
 
 
 def test_a_table_is_read_from_one_file():

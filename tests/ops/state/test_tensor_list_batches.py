@@ -52,6 +52,6 @@ def test_a_variable_holds_lists(session):
 def test_lists_of_lists_are_added_and_zeroed(session):
     inner = list_ops.tensor_list_from_tensor([1.0, 2.0], element_shape=[])
     outer = list_ops.tensor_list_push_back(list_ops.empty_tensor_list([], tf.variant), inner)
-    for made, wanted in ((tf.add_n([outer, outer]), [2, 4]), (tf.zeros_like(outer), [0, 0])):
-        item = list_ops.tensor_list_get_item(made, 0, element_dtype=tf.variant)
+    for one, wanted in ((tf.add_n([outer, outer]), [2, 4]), (tf.zeros_like(outer), [0, 0])):
+        item = list_ops.tensor_list_get_item(one, 0, element_dtype=tf.variant)
         assert session.run(list_ops.tensor_list_stack(item, tf.float32)).tolist() == wanted

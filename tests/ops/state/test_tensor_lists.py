@@ -60,13 +60,13 @@ def test_elements_that_were_never_set_are_zeros_where_their_shape_is_known():
 
 
 def test_what_does_not_fit_a_list_is_told():
-    made = lists.tensor_list_from_tensor([1.0, 2.0], [])
-    _fails("incompatible shape to a list", lambda: lists.tensor_list_push_back(made, [1.0]))
-    _fails("incompatible shape at a list index", lambda: lists.tensor_list_set_item(made, 0, [1.0]))
-    _fails("access element 2 in a list with 2", lambda: lists.tensor_list_get_item(made, 2, tf.float32))
-    _fails("modify element -1 in a list with 2", lambda: lists.tensor_list_set_item(made, -1, 0.0))
-    _fails("op elements int32 but list elements float32", lambda: lists.tensor_list_stack(made, tf.int32))
-    _fails("expected a list with 3 elements", lambda: lists.tensor_list_stack(made, tf.float32, 3))
+    result = lists.tensor_list_from_tensor([1.0, 2.0], [])
+    _fails("incompatible shape to a list", lambda: lists.tensor_list_push_back(result, [1.0]))
+    _fails("incompatible shape at a list index", lambda: lists.tensor_list_set_item(result, 0, [1.0]))
+    _fails("access element 2 in a list with 2", lambda: lists.tensor_list_get_item(result, 2, tf.float32))
+    _fails("modify element -1 in a list with 2", lambda: lists.tensor_list_set_item(result, -1, 0.0))
+    _fails("op elements int32 but list elements float32", lambda: lists.tensor_list_stack(result, tf.int32))
+    _fails("expected a list with 3 elements", lambda: lists.tensor_list_stack(result, tf.float32, 3))
     uneven = lists.tensor_list_push_back(lists.tensor_list_from_tensor([1.0], None), [2.0])
     _fails("Incompatible ranks during merge: 0 vs. 1", lambda: lists.tensor_list_stack(uneven, tf.float32))
     empty = lists.empty_tensor_list(None, tf.float32)
@@ -74,24 +74,24 @@ def test_what_does_not_fit_a_list_is_told():
 
 
 def test_rows_are_scattered_and_gathered():
-    made = lists.tensor_list_scatter([1.0, 2.0], [3, 0], [], num_elements=4)
-    assert _stacked(made) == [2, 0, 0, 1]
-    more = lists.tensor_list_scatter([5.0], [1], [], made)
+    result = lists.tensor_list_scatter([1.0, 2.0], [3, 0], [], num_elements=4)
+    assert _stacked(result) == [2, 0, 0, 1]
+    more = lists.tensor_list_scatter([5.0], [1], [], result)
     assert _run(lists.tensor_list_gather(more, [1, 3], tf.float32)).tolist() == [5, 1]
     _fails(
         "scatter at index 3 in list with size 2",
         lambda: lists.tensor_list_scatter([1.0], [3], [], num_elements=2),
     )
     _fails("must all be non-negative", lambda: lists.tensor_list_scatter([1.0], [-1], []))
-    assert _run(lists.tensor_list_element_shape(made)).tolist() == []
-    assert _stacked(lists.tensor_list_resize(made, 2)) == [2, 0]
+    assert _run(lists.tensor_list_element_shape(result)).tolist() == []
+    assert _stacked(lists.tensor_list_resize(result, 2)) == [2, 0]
 
 
 def test_pieces_are_split_and_joined():
     x = np.arange(8, dtype=np.float32).reshape(4, 2)
-    made = lists.tensor_list_split(x, [None, 2], [1, 3])
-    assert _run(lists.tensor_list_length(made)) == 2
-    np.testing.assert_array_equal(_run(lists.tensor_list_concat(made, tf.float32)), x)
+    result = lists.tensor_list_split(x, [None, 2], [1, 3])
+    assert _run(lists.tensor_list_length(result)) == 2
+    np.testing.assert_array_equal(_run(lists.tensor_list_concat(result, tf.float32)), x)
     _fails("sum of lengths is 3", lambda: lists.tensor_list_split(x, [None, 2], [1, 2]))
     _fails("Invalid value in lengths: -1", lambda: lists.tensor_list_split(x, [None, 2], [5, -1]))
     scalars = lists.tensor_list_from_tensor([1.0], None)
@@ -100,11 +100,11 @@ def test_pieces_are_split_and_joined():
 
 def test_lists_go_through_loops_and_branches():
     start = lists.empty_tensor_list([], tf.int32)
-    _, made = tf.while_loop(
+    _, result = tf.while_loop(
         lambda i, _: i < 4, lambda i, made: (i + 1, lists.tensor_list_push_back(made, i)), [0, start]
     )
-    assert _stacked(made, tf.int32) == [0, 1, 2, 3]
-    chosen = tf.cond(lists.tensor_list_length(made) > 3, lambda: start, lambda: made)
+    assert _stacked(result, tf.int32) == [0, 1, 2, 3]
+    chosen = tf.cond(lists.tensor_list_length(result) > 3, lambda: start, lambda: result)
     assert _run(lists.tensor_list_length(chosen)) == 0
 
 
@@ -133,10 +133,10 @@ def test_lists_are_elements_and_summands():
 )
 def test_gradients_go_through_lists(through):
     x = tf.constant([2.0, 3.0, 5.0])
-    made = through(x)
-    values = lists.tensor_list_stack(made, tf.float32, element_shape=[])
-    first = lists.tensor_list_get_item(made, 0, tf.float32)
-    both = lists.tensor_list_gather(made, [1, 0], tf.float32, [])
+    result = through(x)
+    values = lists.tensor_list_stack(result, tf.float32, element_shape=[])
+    first = lists.tensor_list_get_item(result, 0, tf.float32)
+    both = lists.tensor_list_gather(result, [1, 0], tf.float32, [])
     total = tf.reduce_sum(values * values) * first + both[0] * both[1]
     with tf.Session():
         assert tf.test.compute_gradient_error(x, [3], total, []) < 0.1
@@ -144,13 +144,13 @@ def test_gradients_go_through_lists(through):
 
 def test_gradients_go_through_pieces():
     x = tf.constant([2.0, 3.0, 5.0])
-    made = lists.tensor_list_split(x, [None], [1, 2])
-    whole = lists.tensor_list_concat(made, tf.float32, [None])
+    result = lists.tensor_list_split(x, [None], [1, 2])
+    whole = lists.tensor_list_concat(result, tf.float32, [None])
     assert _run(tf.gradients(whole * whole, x)[0]).tolist() == [4, 6, 10]
 
 
 def test_as_many_rows_are_scattered_as_there_are_places():
-    made = tf.raw_ops.TensorListScatterV2(
+    result = tf.raw_ops.TensorListScatterV2(
         tensor=[1.0, 2.0], indices=[1, 0, 2], element_shape=tf.constant([], tf.int32), num_elements=-1
     )
     with (
@@ -159,4 +159,4 @@ def test_as_many_rows_are_scattered_as_there_are_places():
             tf.errors.InvalidArgumentError, match="number of rows in input tensor. Expected: 3 Actual: 2"
         ),
     ):
-        sess.run(tf.raw_ops.TensorListLength(input_handle=made))
+        sess.run(tf.raw_ops.TensorListLength(input_handle=result))

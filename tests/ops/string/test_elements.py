@@ -8,10 +8,10 @@ from tensorfleet.kernels import hashing
 
 
 def test_fingerprints_are_farmhash():
-    found = hashing.fingerprint64([b"", b"a", b"hello", b"x" * 17, b"y" * 33, b"q" * 1000]).tolist()
-    assert found[0] == 0x9AE16A3B2F90404F
-    assert found[1] == 12917804110809363939
-    assert len(set(found)) == 6
+    result = hashing.fingerprint64([b"", b"a", b"hello", b"x" * 17, b"y" * 33, b"q" * 1000]).tolist()
+    assert result[0] == 0x9AE16A3B2F90404F
+    assert result[1] == 12917804110809363939
+    assert len(set(result)) == 6
 
 
 def test_siphash_is_the_published_one():
@@ -22,9 +22,9 @@ def test_siphash_is_the_published_one():
 
 def test_hashing_keeps_the_shape(session):
     words = tf.constant([[b"a", b"b"], [b"a", b"c"]])
-    found = session.run(tf.string_to_hash_bucket_fast(words, 1000))
-    assert found.shape == (2, 2) and found.dtype == np.int64 and found[0, 0] == found[1, 0]
-    assert (found < 1000).all()
+    result = session.run(tf.string_to_hash_bucket_fast(words, 1000))
+    assert result.shape == (2, 2) and result.dtype == np.int64 and result[0, 0] == result[1, 0]
+    assert (result < 1000).all()
 
 
 def test_old_and_new_argument_names(session):
@@ -185,8 +185,8 @@ def test_values_of_ragged_tensors_are_split_into_bytes_and_characters(session):
     ],
 )
 def test_without_a_mark_the_high_byte_is_first(session, text, encoding):
-    found = session.run(tf.strings.unicode_transcode([text], encoding, "UTF-8"))
-    assert found.tolist() == ["a€".encode()]
+    result = session.run(tf.strings.unicode_transcode([text], encoding, "UTF-8"))
+    assert result.tolist() == ["a€".encode()]
 
 
 def test_what_stands_for_no_character_is_a_character(session):
@@ -203,7 +203,7 @@ def test_allowed_strings_are_told_in_the_order_of_the_op():
 
 @pytest.mark.parametrize("splits", [[0, 8], [-1, 6], [0, 3, 2]])
 def test_rows_of_ngrams_lie_within_the_data(session, splits):
-    made = tf.raw_ops.StringNGrams(
+    grams = tf.raw_ops.StringNGrams(
         data=list("abcdef"),
         data_splits=np.array(splits),
         separator="",
@@ -214,4 +214,4 @@ def test_rows_of_ngrams_lie_within_the_data(session, splits):
         preserve_short_sequences=False,
     )
     with pytest.raises(tf.errors.InvalidArgumentError, match="Invalid split value"):
-        session.run(made)
+        session.run(grams)

@@ -46,7 +46,7 @@ SERVER = (
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
 
 
-@pytest.mark.skipif(CORES < 2, reason="nothing to share")
+@pytest.mark.skipif(CORES < 2, reason="needs two cores")
 def test_workers_of_one_machine_share_its_cores():
     alone = threads_of(SERVER.format(other="10.0.0.1:2222"), "server.target")
     beside = threads_of(SERVER.format(other="localhost:1"), "server.target")

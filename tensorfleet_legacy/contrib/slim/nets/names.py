@@ -28,8 +28,8 @@ def _load(name: str) -> Any:
     *_, module, leaf = name.split(".")
     if module == "inception":
         module = "_".join(leaf.split("_")[:2])
-    found = importlib.import_module(f"tensorfleet_legacy.contrib.slim.nets.{module}")
-    return getattr(found, leaf)
+    imported = importlib.import_module(f"tensorfleet_legacy.contrib.slim.nets.{module}")
+    return getattr(imported, leaf)
 
 
 for _module, _names in _NETS.items():

@@ -1,4 +1,4 @@
-"""What the networks without branches have in common: convolutions, poolings, and three layers at the end."""
+"""Parts of the networks without branches: convolutions, poolings, and three layers at the end."""
 
 from __future__ import annotations
 
@@ -97,11 +97,11 @@ def _classifier(
                     net = layer(kind)(net, *sizes, scope=name, **options)
             with arg_scope([layer("conv2d")], **head_options):
                 net = _head(net, *head, last_options)
-        found = end_points(collection)
+        result = end_points(collection)
         if squeeze:
             net = find("squeeze")(net, [1, 2], name="fc8/squeezed")
-            found[f"{sc.name}/fc8"] = net
-    return net, found
+            result[f"{sc.name}/fc8"] = net
+    return net, result
 
 
 def _head(net: Tensor, head: tuple, classes: int, training: Any, keep: float, last: dict[str, Any]) -> Tensor:

@@ -1,4 +1,4 @@
-"""What both kinds of residual networks are built from."""
+"""The building blocks of both kinds of residual networks."""
 
 from __future__ import annotations
 
@@ -140,10 +140,10 @@ def residual_network(
                     net = layer("conv2d")(
                         net, num_classes, [1, 1], activation_fn=None, normalizer_fn=None, scope="logits"
                     )
-                found = end_points(collection)
+                result = end_points(collection)
                 if num_classes is not None:
-                    found["predictions"] = layer("softmax")(net, scope="predictions")
-        return net, found
+                    result["predictions"] = layer("softmax")(net, scope="predictions")
+        return net, result
 
     build.__name__ = build.__qualname__ = name
     build.__module__ = unit.__module__

@@ -14,9 +14,9 @@ def main(dies, folder):
     added = Path(
         folder, "added"
     )  # by the other: killed before that, its first run would be the one that fails
-    told = json.loads(os.environ["TF_CONFIG"])
-    index = told["task"]["index"]
-    server = tf.train.Server(told["cluster"], "worker", index)
+    loaded = json.loads(os.environ["TF_CONFIG"])
+    index = loaded["task"]["index"]
+    server = tf.train.Server(loaded["cluster"], "worker", index)
     strategy = tf.distribute.experimental.MultiWorkerMirroredStrategy()
     with strategy.scope():
         total = strategy.reduce(tf.distribute.ReduceOp.SUM, strategy.run(lambda: tf.constant(1.0)))

@@ -76,8 +76,8 @@ def replica(folder):
             sess.run(train, {x: inputs[mine], rows: indices[mine]})
             meet(folder, me, f"step{n}")
         if config.is_chief:
-            found = sess._tf_sess().run([w, table, step])
-            np.savez(folder / "found.npz", w=found[0], table=found[1], step=found[2])
+            result = sess._tf_sess().run([w, table, step])
+            np.savez(folder / "found.npz", w=result[0], table=result[1], step=result[2])
         meet(folder, me, "end")
 
 

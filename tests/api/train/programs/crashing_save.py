@@ -32,8 +32,8 @@ class Crash:
         real = builtins.open
 
         def opened(file, mode="r", *args, **kwargs):
-            made = real(file, mode, *args, **kwargs)
-            return Crashing(self, made) if set(mode) & set("wxa+") else made
+            result = real(file, mode, *args, **kwargs)
+            return Crashing(self, result) if set(mode) & set("wxa+") else result
 
         builtins.open = opened
 

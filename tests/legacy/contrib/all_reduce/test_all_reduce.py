@@ -9,11 +9,11 @@ DEVICES = ["/cpu:0", "/cpu:1", "/cpu:2", "/cpu:3"]
 
 
 def parts():
-    made = []
+    result = []
     for i, device in enumerate(DEVICES):
         with tf.device(device):
-            made.append(tf.constant([i + 1.0, -i]))
-    return made
+            result.append(tf.constant([i + 1.0, -i]))
+    return result
 
 
 def run(tensors):

@@ -26,8 +26,8 @@ def paths(row):
 
 def test_the_score_of_a_path():
     tags = np.array([[0, 1, 2, 1], [2, 2, 0, 0], [1, 0, 0, 0]])
-    made = run(crf.crf_sequence_score(POTENTIALS, tags, LENGTHS, MOVES))
-    np.testing.assert_allclose(made, [score(r, tags[r][: LENGTHS[r]]) for r in range(3)], rtol=1e-5)
+    result = run(crf.crf_sequence_score(POTENTIALS, tags, LENGTHS, MOVES))
+    np.testing.assert_allclose(result, [score(r, tags[r][: LENGTHS[r]]) for r in range(3)], rtol=1e-5)
 
 
 def test_the_norm_sums_over_all_paths():
@@ -36,8 +36,8 @@ def test_the_norm_sums_over_all_paths():
 
 
 def test_the_norm_of_nothing_is_zero():
-    made = run(crf.crf_log_norm(POTENTIALS, [0, 1, 0], MOVES))
-    assert made[0] == made[2] == 0 and made[1] != 0
+    result = run(crf.crf_log_norm(POTENTIALS, [0, 1, 0], MOVES))
+    assert result[0] == result[2] == 0 and result[1] != 0
 
 
 def test_decoding_finds_the_best_path_of_each_length():
@@ -55,8 +55,8 @@ def test_some_tags_allowed_count_only_their_paths():
     allowed = np.zeros((3, 4, 3), bool)
     allowed[:, :, 1:] = True
     expected = [np.log(sum(np.exp(score(r, p)) for p in paths(r) if 0 not in p)) for r in range(3)]
-    made = run(crf.crf_multitag_sequence_score(POTENTIALS, allowed, LENGTHS, MOVES))
-    np.testing.assert_allclose(made, expected, rtol=1e-5)
+    result = run(crf.crf_multitag_sequence_score(POTENTIALS, allowed, LENGTHS, MOVES))
+    np.testing.assert_allclose(result, expected, rtol=1e-5)
 
 
 def test_training_makes_the_shown_path_the_best():
@@ -65,14 +65,14 @@ def test_training_makes_the_shown_path_the_best():
     likelihood, moves = crf.crf_log_likelihood(potentials, tags, LENGTHS)
     assert moves.op.name == "transitions"
     step = tf.train.GradientDescentOptimizer(0.5).minimize(-tf.reduce_mean(likelihood))
-    found, _ = crf.crf_decode(potentials, moves, LENGTHS)
+    result, _ = crf.crf_decode(potentials, moves, LENGTHS)
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
         for _ in range(60):
             session.run(step)
-        found = session.run(found)
+        result = session.run(result)
     for row, length in enumerate(LENGTHS):
-        assert found[row, :length].tolist() == tags[row, :length].tolist()
+        assert result[row, :length].tolist() == tags[row, :length].tolist()
 
 
 def test_cells_find_the_best_path():
@@ -90,5 +90,5 @@ def test_cells_find_the_best_path():
     before, _ = tf.nn.dynamic_rnn(back, tf.reverse(pointers, [1]), initial_state=tag)
     path = tf.reverse(tf.concat([tag, before[:, :, 0]], 1), [1])
     with tf.Session() as sess:
-        found, wanted = sess.run([path, tf.contrib.crf.crf_decode(scores, moves, [5, 5])[0]])
-    np.testing.assert_array_equal(found, wanted)
+        result, wanted = sess.run([path, tf.contrib.crf.crf_decode(scores, moves, [5, 5])[0]])
+    np.testing.assert_array_equal(result, wanted)

@@ -47,8 +47,8 @@ def test_gradients_reach_the_images(session):
 
 
 def test_sizes_and_mistakes(session):
-    made = session.run(image.transform(IMAGES, [0.5, 0, 0, 0, 0.5, 0, 0, 0], output_shape=[10, 12]))
-    assert made.shape == (2, 10, 12, 3)
+    result = session.run(image.transform(IMAGES, [0.5, 0, 0, 0, 0.5, 0, 0, 0], output_shape=[10, 12]))
+    assert result.shape == (2, 10, 12, 3)
     with pytest.raises(TypeError, match="rank between 2 and 4"):
         image.transform(np.zeros([3], np.float32), [1, 0, 0, 0, 1, 0, 0, 0])
     with pytest.raises(ValueError, match="Invalid interpolation"):

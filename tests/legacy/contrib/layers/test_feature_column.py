@@ -21,8 +21,10 @@ def words():
 
 def test_integers_are_taken_modulo_the_number_of_ids():
     column = layers.sparse_column_with_integerized_feature("n", 3)
-    made = layers.input_from_feature_columns({"n": tf.constant([[4], [2]])}, [layers.one_hot_column(column)])
-    np.testing.assert_array_equal(run(made), [[0, 1, 0], [0, 0, 1]])
+    result = layers.input_from_feature_columns(
+        {"n": tf.constant([[4], [2]])}, [layers.one_hot_column(column)]
+    )
+    np.testing.assert_array_equal(run(result), [[0, 1, 0], [0, 0, 1]])
     with pytest.raises(ValueError, match="dtype must be an integer"):
         layers.sparse_column_with_integerized_feature("n", 3, dtype=tf.string)
 
@@ -47,9 +49,9 @@ def test_a_joint_sum_has_one_variable_for_all_columns():
 def test_features_are_transformed_by_their_columns():
     keys = layers.sparse_column_with_keys("w", ["a", "b"])
     buckets = layers.bucketized_column(layers.real_valued_column("x"), [1.0, 5.0])
-    made = layers.transform_features({"w": words(), "x": tf.constant([[0.0], [9.0]])}, [keys, buckets])
-    assert set(made) == {keys, buckets}
-    ids, places = run([made[keys], made[buckets]])
+    result = layers.transform_features({"w": words(), "x": tf.constant([[0.0], [9.0]])}, [keys, buckets])
+    assert set(result) == {keys, buckets}
+    ids, places = run([result[keys], result[buckets]])
     np.testing.assert_array_equal(ids.values, [0, 1, 0])
     np.testing.assert_array_equal(places, [[0], [2]])
 
@@ -59,8 +61,8 @@ def test_columns_read_their_features_from_examples():
     example.features.feature["w"].bytes_list.value.extend([b"b"])
     example.features.feature["x"].float_list.value.extend([1.5, 2.5])
     columns = [layers.sparse_column_with_keys("w", ["a", "b"]), layers.real_valued_column("x", 2)]
-    made = layers.parse_feature_columns_from_examples([example.SerializeToString()], columns)
-    ids, numbers, raw = run([made[columns[0]], made[columns[1]], made["x"]])
+    result = layers.parse_feature_columns_from_examples([example.SerializeToString()], columns)
+    ids, numbers, raw = run([result[columns[0]], result[columns[1]], result["x"]])
     assert ids.values.tolist() == [1]
     np.testing.assert_array_equal(numbers, [[1.5, 2.5]])
     np.testing.assert_array_equal(raw, numbers)
@@ -89,33 +91,33 @@ def test_sequences_are_put_together_step_by_step():
             layers.sparse_column_with_integerized_feature("n", 2), 3, initializer=tf.constant_initializer(0.5)
         ),
     ]
-    made = run(layers.sequence_input_from_feature_columns({"x": tf.constant(numbers), "n": ids}, columns))
-    assert made.shape == (2, 2, 5)
-    np.testing.assert_allclose(made[:, :, 3:], numbers * 10)
-    np.testing.assert_allclose(made[:, :, :3], np.array([[[0.5], [0.5]], [[0.5], [0]]]) * np.ones(3))
+    result = run(layers.sequence_input_from_feature_columns({"x": tf.constant(numbers), "n": ids}, columns))
+    assert result.shape == (2, 2, 5)
+    np.testing.assert_allclose(result[:, :, 3:], numbers * 10)
+    np.testing.assert_allclose(result[:, :, :3], np.array([[[0.5], [0.5]], [[0.5], [0]]]) * np.ones(3))
 
 
 def test_columns_are_inferred_from_tensors_of_numbers():
     (column,) = layers.infer_real_valued_columns(tf.zeros([5, 2, 3]))
     assert column.name == "" and column.shape == (6,)
-    made = layers.infer_real_valued_columns({"a": tf.zeros([5]), "b": tf.zeros([5, 4], tf.int64)})
-    assert [(c.name, c.shape, c.dtype) for c in made] == [("a", (1,), tf.float32), ("b", (4,), tf.int64)]
+    result = layers.infer_real_valued_columns({"a": tf.zeros([5]), "b": tf.zeros([5, 4], tf.int64)})
+    assert [(c.name, c.shape, c.dtype) for c in result] == [("a", (1,), tf.float32), ("b", (4,), tf.int64)]
     with pytest.raises(ValueError, match="not supported for auto detection"):
         layers.infer_real_valued_columns(tf.constant(["x"]))
 
 
 def test_placeholders_for_the_features_of_columns():
     columns = [layers.sparse_column_with_hash_bucket("w", 10), layers.real_valued_column("x", 3)]
-    made = layers.make_place_holder_tensors_for_base_features(columns)
-    assert isinstance(made["w"], tf.SparseTensor) and made["w"].dtype == tf.string
-    assert made["x"].shape.as_list() == [None, 3]
+    result = layers.make_place_holder_tensors_for_base_features(columns)
+    assert isinstance(result["w"], tf.SparseTensor) and result["w"].dtype == tf.string
+    assert result["x"].shape.as_list() == [None, 3]
 
 
 def test_words_are_found_in_a_file(tmp_path):
     (tmp_path / "words").write_text("b\na\n")
     column = layers.sparse_column_with_vocabulary_file("w", str(tmp_path / "words"), vocab_size=2)
-    made = layers.transform_features({"w": words()}, [column])[column]
-    np.testing.assert_array_equal(run(made).values, [1, 0, 1])
+    result = layers.transform_features({"w": words()}, [column])[column]
+    np.testing.assert_array_equal(run(result).values, [1, 0, 1])
     with pytest.raises(ValueError, match="vocab_size should be defined"):
         layers.sparse_column_with_vocabulary_file("w", "words")
 
@@ -123,9 +125,9 @@ def test_words_are_found_in_a_file(tmp_path):
 def test_columns_share_a_table():
     columns = [layers.sparse_column_with_keys(k, ["a", "b"]) for k in ("p", "q")]
     shared = layers.shared_embedding_columns(columns, 2, shared_embedding_name="both")
-    made = layers.input_from_feature_columns({"p": words(), "q": words()}, shared)
+    result = layers.input_from_feature_columns({"p": words(), "q": words()}, shared)
     assert len(tf.trainable_variables()) == 1
-    value = run(made)
+    value = run(result)
     np.testing.assert_array_equal(value[:, :2], value[:, 2:])
 
 
@@ -193,8 +195,8 @@ def test_inputs_are_joined_in_the_order_of_tensorflows_descriptions():
         "age": tf.constant([[7.0]]),
         "word": tf.SparseTensor([[0, 0]], ["y"], [1, 1]),
     }
-    found = layers.input_from_feature_columns(features, [price, age, layers.one_hot_column(word), bucket])
-    assert run(found).tolist() == [[1, 0, 0, 1, 7, 0.25]]
+    result = layers.input_from_feature_columns(features, [price, age, layers.one_hot_column(word), bucket])
+    assert run(result).tolist() == [[1, 0, 0, 1, 7, 0.25]]
 
 
 @pytest.mark.parametrize(("combiner", "wanted"), [("sum", 6.0), ("mean", 3.0), ("sqrtn", 6 / 2**0.5)])

@@ -23,9 +23,9 @@ def test_volumes_are_pooled(kind, reduce):
     x = drawn(2, 4, 4, 4, 3)
     pool = getattr(layers, f"{kind}_pool3d")
     channels_first = pool(x.transpose(0, 4, 1, 2, 3), 2, data_format="NCDHW")
-    found, other = values(pool(x, [2, 2, 2]), channels_first)
+    result, other = values(pool(x, [2, 2, 2]), channels_first)
     expected = reduce(x.reshape(2, 2, 2, 2, 2, 2, 2, 3), axis=(2, 4, 6))
-    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    np.testing.assert_allclose(result, expected, rtol=1e-5)
     np.testing.assert_allclose(other.transpose(0, 2, 3, 4, 1), expected, rtol=1e-5)
     assert pool(x, 2, scope="mine").op.name.startswith("mine/")
     with pytest.raises(ValueError, match="NCDHW or NDHWC"):
@@ -34,8 +34,8 @@ def test_volumes_are_pooled(kind, reduce):
 
 def test_pooling_takes_inputs_of_any_rank():
     x = drawn(2, 6, 3)
-    (found,) = values(layers.pool(x, 2, "MAX", stride=2))
-    np.testing.assert_allclose(found, x.reshape(2, 3, 2, 3).max(2))
+    (result,) = values(layers.pool(x, 2, "MAX", stride=2))
+    np.testing.assert_allclose(result, x.reshape(2, 3, 2, 3).max(2))
     assert layers.pool(drawn(1, 6, 6, 2), [3, 3], "AVG", padding="SAME").shape == [1, 6, 6, 2]
     with pytest.raises(ValueError, match=">= 3"):
         layers.pool(drawn(2, 6), 2, "MAX")
@@ -44,8 +44,8 @@ def test_pooling_takes_inputs_of_any_rank():
 def test_all_channels_are_convolved_with_one_kernel():
     x = drawn(1, 5, 5, 4)
     y = layers.conv2d_in_plane(x, [1, 2], padding="VALID", weights_initializer=tf.ones_initializer())
-    (found,) = values(y)
-    np.testing.assert_allclose(found, np.maximum(x[:, :, :-1] + x[:, :, 1:], 0), rtol=1e-5)
+    (result,) = values(y)
+    np.testing.assert_allclose(result, np.maximum(x[:, :, :-1] + x[:, :, 1:], 0), rtol=1e-5)
     assert [v.op.name for v in tf.contrib.framework.get_model_variables()] == [
         "ConvInPlane/weights",
         "ConvInPlane/biases",
@@ -58,11 +58,11 @@ def test_images_become_sequences_and_images_again():
     assert columns.shape.as_list() == [4, 6, 5] or columns.shape.as_list() == [4, None, 5]
     first = layers.images_to_sequence(x.transpose(0, 3, 1, 2), "NCHW")
     again = layers.sequence_to_images(columns, 3)
-    found, other, same, channels = values(
+    result, other, same, channels = values(
         columns, first, again, layers.sequence_to_images(columns, 3, "channels_first")
     )
-    np.testing.assert_array_equal(found, x.transpose(2, 0, 1, 3).reshape(4, 6, 5))
-    np.testing.assert_array_equal(found, other)
+    np.testing.assert_array_equal(result, x.transpose(2, 0, 1, 3).reshape(4, 6, 5))
+    np.testing.assert_array_equal(result, other)
     np.testing.assert_array_equal(same, x)
     np.testing.assert_array_equal(channels, x.transpose(0, 3, 1, 2))
 
@@ -71,10 +71,10 @@ def test_images_become_sequences_and_images_again():
 def test_each_channel_of_an_example_is_normalized(data_format):
     x = drawn(2, 4, 4, 3)
     given = x if data_format == "NHWC" else x.transpose(0, 3, 1, 2)
-    (found,) = values(layers.instance_norm(given, data_format=data_format))
-    found = found if data_format == "NHWC" else found.transpose(0, 2, 3, 1)
-    np.testing.assert_allclose(found.mean((1, 2)), np.zeros((2, 3)), atol=1e-5)
-    np.testing.assert_allclose(found.std((1, 2)), np.ones((2, 3)), atol=1e-3)
+    (result,) = values(layers.instance_norm(given, data_format=data_format))
+    result = result if data_format == "NHWC" else result.transpose(0, 2, 3, 1)
+    np.testing.assert_allclose(result.mean((1, 2)), np.zeros((2, 3)), atol=1e-5)
+    np.testing.assert_allclose(result.std((1, 2)), np.ones((2, 3)), atol=1e-3)
     assert [v.op.name for v in tf.global_variables()] == ["InstanceNorm/beta", "InstanceNorm/gamma"]
     with pytest.raises(ValueError, match="NCHW or NHWC"):
         layers.instance_norm(x, data_format="other")
@@ -87,8 +87,8 @@ def test_each_channel_of_an_example_is_normalized(data_format):
 @pytest.mark.parametrize("near_zero", [False, True])
 def test_groups_of_channels_are_normalized_together(near_zero):
     x = drawn(2, 4, 5, 6)
-    (found,) = values(layers.group_norm(x, groups=2, mean_close_to_zero=near_zero))
-    grouped = found.reshape(2, 4, 5, 2, 3)
+    (result,) = values(layers.group_norm(x, groups=2, mean_close_to_zero=near_zero))
+    grouped = result.reshape(2, 4, 5, 2, 3)
     np.testing.assert_allclose(grouped.mean((1, 2, 4)), np.zeros((2, 2)), atol=1e-5)
     np.testing.assert_allclose(grouped.std((1, 2, 4)), np.ones((2, 2)), atol=1e-3)
 
@@ -99,8 +99,8 @@ def test_groups_are_found_in_front_and_in_any_number_of_examples():
     y = layers.group_norm(p, groups=3, channels_axis=1, reduction_axes=[2, 3], center=False)
     with tf.Session() as sess:
         sess.run(tf.global_variables_initializer())
-        found = sess.run(y, {p: x}).reshape(2, 3, 2, 4, 5)
-    np.testing.assert_allclose(found.mean((2, 3, 4)), np.zeros((2, 3)), atol=1e-5)
+        result = sess.run(y, {p: x}).reshape(2, 3, 2, 4, 5)
+    np.testing.assert_allclose(result.mean((2, 3, 4)), np.zeros((2, 3)), atol=1e-5)
     assert [v.op.name for v in tf.global_variables()] == ["GroupNorm/gamma"]
 
 
@@ -162,13 +162,13 @@ def test_updates_of_batch_norm_are_tensors_in_a_collection_of_ones_own():
 @pytest.mark.parametrize("inverse", [False, True])
 def test_channels_are_divided_by_the_root_of_their_squares(inverse):
     x = drawn(2, 3, 4)
-    found, first = values(
+    result, first = values(
         layers.gdn(x, inverse),
         layers.gdn(x.transpose(0, 2, 1), inverse, data_format="channels_first", name="b"),
     )
     root = np.sqrt(1 + 0.1 * x**2)
-    np.testing.assert_allclose(found, x * root if inverse else x / root, rtol=1e-4)
-    np.testing.assert_allclose(first.transpose(0, 2, 1), found, rtol=1e-5)
+    np.testing.assert_allclose(result, x * root if inverse else x / root, rtol=1e-4)
+    np.testing.assert_allclose(first.transpose(0, 2, 1), result, rtol=1e-5)
     assert [v.op.name for v in tf.trainable_variables()][:2] == ["gdn/reparam_beta", "gdn/reparam_gamma"]
     y = layers.gdn(x, name="c")
     assert all(g is not None for g in tf.gradients(y, tf.trainable_variables("c")))
@@ -176,8 +176,8 @@ def test_channels_are_divided_by_the_root_of_their_squares(inverse):
 
 def test_the_largest_of_each_group_is_kept():
     x = drawn(2, 3, 6)
-    found, middle = values(layers.maxout(x, 2), layers.maxout(x, 1, axis=1))
-    np.testing.assert_array_equal(found, x.reshape(2, 3, 2, 3).max(3))
+    result, middle = values(layers.maxout(x, 2), layers.maxout(x, 1, axis=1))
+    np.testing.assert_array_equal(result, x.reshape(2, 3, 2, 3).max(3))
     np.testing.assert_array_equal(middle, x.max(1, keepdims=True))
     with pytest.raises(ValueError, match="not a multiple"):
         layers.maxout(x, 4)
@@ -185,26 +185,26 @@ def test_the_largest_of_each_group_is_kept():
 
 def test_what_is_outside_of_the_unit_ball_is_brought_inside():
     x = np.array([[0.3, 0.4], [3.0, 4.0]], np.float32)
-    (found,) = values(layers.poincare_normalize(x))
-    np.testing.assert_allclose(found, [[0.3, 0.4], [0.6, 0.8]], rtol=1e-4)
+    (result,) = values(layers.poincare_normalize(x))
+    np.testing.assert_allclose(result, [[0.3, 0.4], [0.6, 0.8]], rtol=1e-4)
 
 
 def test_a_gradient_is_scaled_and_the_value_is_not():
     x = tf.constant([1.0, 2.0])
     y = layers.scale_gradient(x, 0.5)
-    found, gradient = values(y, tf.gradients(tf.square(y), x)[0])
-    assert found.tolist() == [1.0, 2.0]
+    result, gradient = values(y, tf.gradients(tf.square(y), x)[0])
+    assert result.tolist() == [1.0, 2.0]
     assert gradient.tolist() == [1.0, 2.0]
 
 
 def test_the_place_of_the_largest_value_is_found_between_minus_one_and_one():
     x = np.full((1, 5, 3, 2), -100.0, np.float32)
     x[0, 4, 0, 0] = x[0, 2, 1, 1] = 100.0
-    found, first = values(
+    result, first = values(
         layers.spatial_softmax(x), layers.spatial_softmax(x.transpose(0, 3, 1, 2), 1.0, data_format="NCHW")
     )
-    np.testing.assert_allclose(found, [[1.0, -1.0, 0.0, 0.0]], atol=1e-5)
-    np.testing.assert_allclose(first, found, atol=1e-5)
+    np.testing.assert_allclose(result, [[1.0, -1.0, 0.0, 0.0]], atol=1e-5)
+    np.testing.assert_allclose(first, result, atol=1e-5)
     names = [v.op.name for v in tf.global_variables()]
     assert names == ["spatial_softmax/temperature", "spatial_softmax_1/temperature"]
 
@@ -212,8 +212,8 @@ def test_the_place_of_the_largest_value_is_found_between_minus_one_and_one():
 def test_early_fully_connected_layers():
     x = drawn(3, 4)
     y = layers.legacy_relu(x, 5, weight_init=tf.ones_initializer())
-    (found,) = values(y)
-    np.testing.assert_allclose(found, np.maximum(x.sum(1, keepdims=True), 0) * np.ones((1, 5)), rtol=1e-5)
+    (result,) = values(y)
+    np.testing.assert_allclose(result, np.maximum(x.sum(1, keepdims=True), 0) * np.ones((1, 5)), rtol=1e-5)
     assert [v.op.name for v in tf.get_collection("weights")] == ["fully_connected/weights"]
     assert tf.get_collection("activations") == [y]
     assert layers.legacy_linear(drawn(2, 3, 4), 5, bias_init=None).shape == [2, 3, 5]
@@ -226,8 +226,8 @@ def test_the_embeddings_of_words_are_averaged():
     start = tf.constant_initializer(np.arange(6.0).reshape(3, 2))
     dense = layers.bow_encoder(ids, 3, 2, sparse_lookup=False, initializer=start, scope="a")
     sparse = layers.bow_encoder(ids, 3, 2, initializer=start, scope="b")
-    for found in values(dense, sparse):
-        assert found.tolist() == [[1.0, 2.0], [4.0, 5.0]]
+    for item in values(dense, sparse):
+        assert item.tolist() == [[1.0, 2.0], [4.0, 5.0]]
     with pytest.raises(TypeError, match="expected to be dense"):
         layers.bow_encoder(layers.dense_to_sparse(ids), 3, 2, sparse_lookup=False)
 

@@ -63,8 +63,8 @@ def test_summaries_of_gradients(model, session):
     everything = ["learning_rate", "loss", "gradients", "gradient_norm", "global_gradient_norm"]
     optimize(loss, step, 0.1, "SGD", clip_gradients=0.1, summaries=everything)
     session.run(tf.global_variables_initializer())
-    found = tf.Summary.FromString(session.run(tf.summary.merge_all()))
-    values = {v.tag.removeprefix("OptimizeLoss/"): v.simple_value for v in found.value}
+    string = tf.Summary.FromString(session.run(tf.summary.merge_all()))
+    values = {v.tag.removeprefix("OptimizeLoss/"): v.simple_value for v in string.value}
     assert set(values) == {
         "learning_rate_1",  # the variable has the name itself
         "loss",
@@ -102,8 +102,8 @@ def test_a_constant_counts_no_steps(model):
 def test_an_activation_is_summarized_with_the_share_that_it_cuts_off(session):
     tf.contrib.layers.summarize_activation(tf.nn.relu6(tf.constant([-1.0, 2.0, 7.0, 8.0]), name="act"))
     shown = tf.Summary.FromString(session.run(tf.summary.merge_all()))
-    found = {value.tag: value.simple_value for value in shown.value}
-    assert (found["act/zeros"], found["act/sixes"]) == (0.25, 0.5) and "act/activation" in found
+    by_name = {value.tag: value.simple_value for value in shown.value}
+    assert (by_name["act/zeros"], by_name["act/sixes"]) == (0.25, 0.5) and "act/activation" in by_name
 
 
 def test_a_scalar_begins_as_a_random_number_of_the_xavier_kind(session):

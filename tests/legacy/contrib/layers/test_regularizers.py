@@ -53,15 +53,15 @@ def test_applying_to_several_weights():
 
 
 def test_xavier_stays_within_its_limit():
-    made = run(layers.xavier_initializer(seed=1)([200, 100]))
+    result = run(layers.xavier_initializer(seed=1)([200, 100]))
     limit = np.sqrt(6 / 300)
-    assert abs(made).max() <= limit
-    assert abs(made).max() > 0.99 * limit
+    assert abs(result).max() <= limit
+    assert abs(result).max() > 0.99 * limit
 
 
 def test_variance_scaling_counts_inputs():
-    made = run(layers.variance_scaling_initializer(seed=1)([3, 3, 50, 100]))
-    assert made.std() == pytest.approx(np.sqrt(2 / 450), rel=0.03)
+    result = run(layers.variance_scaling_initializer(seed=1)([3, 3, 50, 100]))
+    assert result.std() == pytest.approx(np.sqrt(2 / 450), rel=0.03)
 
 
 def test_initializers_are_for_floats():

@@ -27,11 +27,11 @@ def fed(made, times):
 
 
 def test_batches_go_through_all_examples_again_and_again():
-    made = feeder.setup_train_data_feeder(X, Y, None, batch_size=3, shuffle=False)
-    found = fed(made, 3)
-    assert [y.tolist() for _, y in found] == [[0, 2, 1], [0, 2], [0, 2, 1]]
-    assert found[1][0].tolist() == X[3:].tolist()
-    assert made.get_feed_params() == {"epoch": 1, "offset": 3, "batch_size": 3}
+    output = feeder.setup_train_data_feeder(X, Y, None, batch_size=3, shuffle=False)
+    result = fed(output, 3)
+    assert [y.tolist() for _, y in result] == [[0, 2, 1], [0, 2], [0, 2, 1]]
+    assert result[1][0].tolist() == X[3:].tolist()
+    assert output.get_feed_params() == {"epoch": 1, "offset": 3, "batch_size": 3}
 
 
 def test_labels_become_a_column_for_each_class():
@@ -50,29 +50,29 @@ def test_the_order_is_random_and_always_the_same():
 
 
 def test_feeding_ends_after_some_times():
-    made = feeder.setup_train_data_feeder(X, None, None, batch_size=5, epochs=1)
-    epoch = made.make_epoch_variable()
-    made.input_builder()
-    step = made.get_feed_dict_fn()
+    result = feeder.setup_train_data_feeder(X, None, None, batch_size=5, epochs=1)
+    epoch = result.make_epoch_variable()
+    result.input_builder()
+    step = result.get_feed_dict_fn()
     assert step()[epoch.name] == [0]
     with pytest.raises(StopIteration):
         step()
 
 
 def test_dictionaries_have_a_placeholder_for_each_name():
-    made = feeder.setup_train_data_feeder({"a": X, "b": X[:, 0]}, {"p": Y}, {"p": 3}, shuffle=False)
-    x, y = made.input_builder()
+    result = feeder.setup_train_data_feeder({"a": X, "b": X[:, 0]}, {"p": Y}, {"p": 3}, shuffle=False)
+    x, y = result.input_builder()
     assert x["b"].shape.as_list() == [None, 1] and y["p"].shape.as_list() == [None, 3]
-    feed = made.get_feed_dict_fn()()
+    feed = result.get_feed_dict_fn()()
     assert feed["input_b:0"].shape == (5, 1) and feed["output_p:0"].dtype == np.float32
 
 
 def test_iterators_are_read_until_they_end():
-    made = feeder.setup_train_data_feeder(iter(X), iter(Y), 3, batch_size=3)
-    found = fed(made, 2)
-    assert [len(x) for x, _ in found] == [3, 2] and found[1][1].tolist() == np.eye(3)[Y[3:]].tolist()
+    output = feeder.setup_train_data_feeder(iter(X), iter(Y), 3, batch_size=3)
+    result = fed(output, 2)
+    assert [len(x) for x, _ in result] == [3, 2] and result[1][1].tolist() == np.eye(3)[Y[3:]].tolist()
     with pytest.raises(StopIteration):
-        made._next()
+        output._next()
     with pytest.raises(ValueError, match="Both x and y should be iterators"):
         feeder.setup_train_data_feeder(iter(X), Y, 3)
 
@@ -80,9 +80,9 @@ def test_iterators_are_read_until_they_end():
 def test_dictionaries_of_an_iterator_are_fed_too():
     rows = ({"a": row} for row in X)
     labels = ({"p": label} for label in Y)
-    made = feeder.setup_train_data_feeder(rows, labels, None, batch_size=2)
-    made.input_builder()
-    assert made.get_feed_dict_fn()()["output_p:0"].tolist() == [0, 2]
+    result = feeder.setup_train_data_feeder(rows, labels, None, batch_size=2)
+    result.input_builder()
+    assert result.get_feed_dict_fn()()["output_p:0"].tolist() == [0, 2]
 
 
 def test_features_are_cut_for_predictions():

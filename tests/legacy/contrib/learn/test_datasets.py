@@ -27,10 +27,10 @@ def test_what_timed_out_is_tried_again_after_longer_waits(monkeypatch):
     monkeypatch.setattr(tf.contrib.learn.python.learn.datasets.base, "time", clock)
 
     def answer(url, filename):
-        found = answers.pop(0)
-        if isinstance(found, Exception):
-            raise found
-        return found
+        result = answers.pop(0)
+        if isinstance(result, Exception):
+            raise result
+        return result
 
     monkeypatch.setattr(fetched_sets.urllib.request, "urlretrieve", answer)
     assert D.base.urlretrieve_with_retry("http://nowhere")[0] == "file"

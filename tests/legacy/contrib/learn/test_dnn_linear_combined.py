@@ -39,8 +39,8 @@ def test_a_head_ends_each_kind_of_network(make):
     model.fit(input_fn=numbers, steps=60)
     after = model.evaluate(input_fn=numbers, steps=1)
     assert after["loss"] < before["loss"] and after["global_step"] == 61
-    found = list(model.predict(input_fn=lambda: ({"x": tf.train.limit_epochs(X, 1)}, None)))
-    assert [sorted(f) for f in found[:1]] == [["scores"]]
+    predictions = list(model.predict(input_fn=lambda: ({"x": tf.train.limit_epochs(X, 1)}, None)))
+    assert [sorted(f) for f in predictions[:1]] == [["scores"]]
 
 
 class Runs(tf.train.SessionRunHook):
@@ -120,8 +120,8 @@ def test_a_support_vector_machine_tells_two_classes_apart():
     ]
     model = learn.SVM("id", columns)
     model.fit(input_fn=examples, steps=30)
-    found = model.evaluate(input_fn=examples, steps=1)
-    assert found["accuracy"] == 1 and found["loss"] < 0.1
+    result = model.evaluate(input_fn=examples, steps=1)
+    assert result["accuracy"] == 1 and result["loss"] < 0.1
 
     def given():
         features, _ = examples()
@@ -154,10 +154,10 @@ def test_a_logistic_regressor_has_the_metrics_of_two_classes():
 
     model = learn.LogisticRegressor(model_fn, thresholds=[0.5, 0.9])
     model.fit(input_fn=given, steps=50)
-    found = model.evaluate(input_fn=given, steps=1)
-    assert found["accuracy/threshold_0.500000_mean"] >= 0.75 and found["auc"] == pytest.approx(1, abs=1e-4)
-    assert found["labels/actual_label_mean"] == found["accuracy/baseline_label_mean"] == 0.5
-    assert "recall/positive_threshold_0.900000_mean" in found
+    result = model.evaluate(input_fn=given, steps=1)
+    assert result["accuracy/threshold_0.500000_mean"] >= 0.75 and result["auc"] == pytest.approx(1, abs=1e-4)
+    assert result["labels/actual_label_mean"] == result["accuracy/baseline_label_mean"] == 0.5
+    assert "recall/positive_threshold_0.900000_mean" in result
 
 
 def test_what_these_models_cannot_do_is_refused():

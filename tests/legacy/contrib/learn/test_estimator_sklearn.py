@@ -13,8 +13,8 @@ def test_arrays_go_in_and_come_out():
     columns = [tf.contrib.layers.real_valued_column("")]
     model = learn.SKCompat(learn.LinearClassifier(columns))
     assert model.fit(X, np.array([0, 0, 1, 1]), steps=100) is model
-    found = model.predict(X, batch_size=3)
-    assert found["probabilities"].shape == (4, 2) and found["logits"].shape == (4, 1)
+    predictions = model.predict(X, batch_size=3)
+    assert predictions["probabilities"].shape == (4, 2) and predictions["logits"].shape == (4, 1)
     assert list(model.predict(X, outputs=["logits"])) == ["logits"]
     assert model.score(X, np.array([0, 0, 1, 1]))["accuracy"] >= 0.5
     with pytest.raises(ValueError, match="Metrics argument should be None or dict"):

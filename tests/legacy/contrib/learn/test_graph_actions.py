@@ -12,8 +12,8 @@ actions = tf.contrib.learn.graph_actions
 
 @pytest.fixture(autouse=True)
 def graph():
-    with tf.Graph().as_default() as made:
-        yield made
+    with tf.Graph().as_default() as result:
+        yield result
     actions.clear_summary_writers()
 
 
@@ -124,7 +124,7 @@ def test_a_checkpoint_is_evaluated(graph, tmp_path):
     with tf.Graph().as_default() as other:
         _, loss, w = model()
         value, update = tf.metrics.mean(w)
-        found, step = actions.evaluate(
+        result, step = actions.evaluate(
             other,
             str(tmp_path / "eval"),
             tf.train.latest_checkpoint(str(tmp_path / "model")),
@@ -132,7 +132,7 @@ def test_a_checkpoint_is_evaluated(graph, tmp_path):
             update,
             max_steps=3,
         )
-    assert step == 20 and found["mean"] == pytest.approx(3, abs=0.1) and found["loss"] < 0.01
+    assert step == 20 and result["mean"] == pytest.approx(3, abs=0.1) and result["loss"] < 0.01
     (events,) = os.listdir(tmp_path / "eval")
     tags = {
         v.tag for e in tf.train.summary_iterator(str(tmp_path / "eval" / events)) for v in e.summary.value
@@ -144,10 +144,10 @@ def test_an_evaluation_without_updates_has_the_last_values(graph, tmp_path):
     model()
     fed = tf.placeholder(tf.float32, [])
     given = iter([{fed: 1.0}, {fed: 2.0}])
-    found, step = actions.evaluate(
+    result, step = actions.evaluate(
         graph, str(tmp_path), None, {"x": fed}, feed_fn=lambda: next(given), log_every_steps=1
     )
-    assert found == {"x": 2.0} and step == 0
+    assert result == {"x": 2.0} and step == 0
 
 
 def test_values_are_computed_with_new_variables_or_with_those_of_a_checkpoint(graph, tmp_path):

@@ -13,14 +13,14 @@ TRAIN, EVAL, INFER = learn.ModeKeys.TRAIN, learn.ModeKeys.EVAL, learn.ModeKeys.I
 
 def run(head, mode=EVAL, features=None, labels=None, logits=None, **more):
     """The operations of a head, and what the loss, the predictions and the metrics are after one batch."""
-    made = head.create_model_fn_ops(features or {}, mode, labels, logits=logits, **more)
+    result = head.create_model_fn_ops(features or {}, mode, labels, logits=logits, **more)
     with tf.Session() as session:
         session.run(
             [tf.global_variables_initializer(), tf.local_variables_initializer(), tf.tables_initializer()]
         )
-        metrics = {k: update for k, (_, update) in made.eval_metric_ops.items()}
-        loss = None if made.loss is None else session.run(made.loss)
-        return made, loss, session.run(made.predictions), session.run(metrics)
+        metrics = {k: update for k, (_, update) in result.eval_metric_ops.items()}
+        loss = None if result.loss is None else session.run(result.loss)
+        return result, loss, session.run(result.predictions), session.run(metrics)
 
 
 @pytest.fixture(autouse=True)
@@ -31,10 +31,10 @@ def graph():
 
 def test_a_regression_head_has_the_mean_square_and_scores():
     head = learn.regression_head()
-    made, loss, predictions, metrics = run(head, labels=[0.0, 1.0], logits=[[1.0], [3.0]])
+    result, loss, predictions, metrics = run(head, labels=[0.0, 1.0], logits=[[1.0], [3.0]])
     assert loss == metrics["loss"] == 2.5
     assert predictions["scores"].tolist() == [1, 3]
-    assert made.output_alternatives[None][0] == learn.ProblemType.LINEAR_REGRESSION
+    assert result.output_alternatives[None][0] == learn.ProblemType.LINEAR_REGRESSION
 
 
 def test_weights_count_in_the_loss_and_again_in_what_is_reported():
@@ -58,7 +58,7 @@ def test_a_link_function_makes_predictions_of_logits():
 
 def test_two_classes_have_one_logit():
     head = learn.multi_class_head(2, thresholds=[0.2, 0.5])
-    made, loss, predictions, metrics = run(head, labels=[0, 1], logits=[[1.0], [1.0]])
+    result, loss, predictions, metrics = run(head, labels=[0, 1], logits=[[1.0], [1.0]])
     assert head.logits_dimension == 1
     np.testing.assert_allclose(loss, (math.log(1 + math.e) + math.log(1 + 1 / math.e)) / 2, rtol=1e-5)
     assert sorted(predictions) == ["classes", "logistic", "logits", "probabilities"]
@@ -66,7 +66,7 @@ def test_two_classes_have_one_logit():
     assert metrics["accuracy"] == metrics["labels/actual_label_mean"] == 0.5
     assert metrics["recall/positive_threshold_0.200000_mean"] == pytest.approx(1)
     assert metrics["precision/positive_threshold_0.500000_mean"] == pytest.approx(0.5)
-    kind, exported = made.output_alternatives[None]
+    kind, exported = result.output_alternatives[None]
     assert kind == learn.ProblemType.LOGISTIC_REGRESSION
     with tf.Session() as session:
         assert session.run(exported["classes"]).tolist() == [[b"0", b"1"]] * 2
@@ -86,10 +86,10 @@ def test_several_classes_may_have_metrics_of_their_own():
 
 def test_classes_may_be_texts():
     head = learn.multi_class_head(3, label_keys=["a", "b", "c"])
-    made, _, predictions, metrics = run(head, labels=["b"], logits=[[0.0, 1.0, 0.0]])
+    result, _, predictions, metrics = run(head, labels=["b"], logits=[[0.0, 1.0, 0.0]])
     assert predictions["classes"].tolist() == [b"b"] and metrics["accuracy"] == 1
     with tf.Session() as session:
-        assert session.run(made.output_alternatives[None][1]["classes"]).tolist() == [[b"a", b"b", b"c"]]
+        assert session.run(result.output_alternatives[None][1]["classes"]).tolist() == [[b"a", b"b", b"c"]]
 
 
 def test_an_example_may_have_several_labels_or_none():
@@ -104,34 +104,34 @@ def test_an_example_may_have_several_labels_or_none():
 
 
 def test_a_support_vector_head_has_the_hinge_loss():
-    made, loss, predictions, metrics = run(
+    result, loss, predictions, metrics = run(
         learn.binary_svm_head(), labels=[0, 1], logits=[[-0.5], [1.2]], features={}
     )
     assert loss == pytest.approx(0.25) and predictions["classes"].tolist() == [0, 1]
     assert metrics["accuracy"] == 1
-    assert list(made.output_alternatives[None][1]) == ["logits", "classes"]
+    assert list(result.output_alternatives[None][1]) == ["logits", "classes"]
 
 
 def test_a_centered_bias_is_trained_beside_the_model():
     head = learn.regression_head(enable_centered_bias=True)
-    made = head.create_model_fn_ops({}, TRAIN, [2.0], lambda loss: tf.no_op(), logits=[[1.0]])
+    result = head.create_model_fn_ops({}, TRAIN, [2.0], lambda loss: tf.no_op(), logits=[[1.0]])
     (bias,) = tf.trainable_variables()
     assert bias.op.name == "regression_head/centered_bias_weight"
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
-        before = session.run(made.loss)
+        before = session.run(result.loss)
         for _ in range(30):
-            session.run(made.train_op)
-        assert session.run(made.loss) < before and session.run(bias)[0] > 0.5
+            session.run(result.train_op)
+        assert session.run(result.loss) < before and session.run(bias)[0] > 0.5
 
 
 def test_a_head_makes_logits_of_the_layer_below():
     head = learn.multi_class_head(3)
-    made = head.create_model_fn_ops({}, INFER, logits_input=tf.zeros([2, 5]))
-    assert made.predictions["logits"].shape.as_list() == [2, 3]
+    result = head.create_model_fn_ops({}, INFER, logits_input=tf.zeros([2, 5]))
+    assert result.predictions["logits"].shape.as_list() == [2, 3]
     names = [v.op.name for v in tf.trainable_variables()]
     assert names == ["multi_class_head/logits/weights", "multi_class_head/logits/biases"]
-    assert made.loss is None and made.train_op is None and made.eval_metric_ops == {}
+    assert result.loss is None and result.train_op is None and result.eval_metric_ops == {}
 
 
 def test_losses_of_ones_own_are_taken():
@@ -153,16 +153,16 @@ def test_several_heads_share_a_network():
     ]
     head = learn.multi_head(heads, loss_weights=[1.0, 2.0, 10.0])
     labels = {"a": [0], "b": [1.0]}
-    made, loss, predictions, metrics = run(head, labels=labels, logits=tf.zeros([1, 4]))
+    result, loss, predictions, metrics = run(head, labels=labels, logits=tf.zeros([1, 4]))
     assert head.logits_dimension == 4
     np.testing.assert_allclose(loss, math.log(3) + 2 + 30, rtol=1e-5)
     assert sorted(metrics) == ["accuracy/one", "loss/one", "loss/two"]
     assert predictions[("two", "scores")].tolist() == [0]
     given = {"one": tf.zeros([1, 3]), "two": tf.ones([1, 1])}
-    made = head.create_model_fn_ops({}, INFER, logits=given)
-    assert sorted(made.output_alternatives) == ["one", "two"]
-    made = head.create_model_fn_ops({}, TRAIN, labels, learn.no_op_train_fn, logits=given)
-    assert isinstance(made.train_op, tf.Operation) and made.predictions is None
+    result = head.create_model_fn_ops({}, INFER, logits=given)
+    assert sorted(result.output_alternatives) == ["one", "two"]
+    result = head.create_model_fn_ops({}, TRAIN, labels, learn.no_op_train_fn, logits=given)
+    assert isinstance(result.train_op, tf.Operation) and result.predictions is None
     with pytest.raises(ValueError, match="Members of MultiHead must have names"):
         learn.multi_head([learn.regression_head()])
     with pytest.raises(ValueError, match="heads and loss_weights must have same size"):
@@ -230,5 +230,5 @@ def test_it_becomes_a_spec_of_an_estimator():
     assert isinstance(spec.export_outputs["b"], tf.estimator.export.ClassificationOutput)
     default = spec.export_outputs[tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY]
     assert isinstance(default, tf.estimator.export.RegressionOutput)
-    made = learn.regression_head().create_model_fn_ops({}, EVAL, [1.0], logits=[[1.0]])
-    assert made.estimator_spec().eval_metric_ops == {}
+    result = learn.regression_head().create_model_fn_ops({}, EVAL, [1.0], logits=[[1.0]])
+    assert result.estimator_spec().eval_metric_ops == {}

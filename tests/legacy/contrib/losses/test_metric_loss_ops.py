@@ -12,8 +12,8 @@ LABELS = RANDOM.randint(0, 3, 12)
 
 
 def distances(squared):
-    found = np.square(X[:, None] - X[None]).sum(-1)
-    return found if squared else np.sqrt(found)
+    result = np.square(X[:, None] - X[None]).sum(-1)
+    return result if squared else np.sqrt(result)
 
 
 @pytest.mark.parametrize("margin", [0.2, 1.0, 5.0])
@@ -66,10 +66,10 @@ def test_examples_of_one_class_come_together(loss, session):
     session.run(tf.global_variables_initializer())
     for _ in range(150):
         session.run(train)
-    found = session.run(x)
-    assert np.isfinite(found).all()
-    centres = np.stack([found[k == LABELS].mean(0) for k in range(3)])
-    nearest = np.square(found[:, None] - centres).sum(-1).argmin(1)
+    result = session.run(x)
+    assert np.isfinite(result).all()
+    centres = np.stack([result[k == LABELS].mean(0) for k in range(3)])
+    nearest = np.square(result[:, None] - centres).sum(-1).argmin(1)
     assert (nearest == LABELS).mean() > 0.9
 
 
@@ -82,7 +82,7 @@ def test_pairs_may_share_several_classes(session):
     similar = anchors @ positives.T
     entropy = np.log(np.exp(similar).sum(1)) - (target * similar).sum(1)
     lengths = np.square(anchors).sum(1).mean() + np.square(positives).sum(1).mean()
-    found = session.run(M.npairs_loss_multilabel(labels, tf.constant(anchors), tf.constant(positives)))
-    np.testing.assert_allclose(found, entropy.mean() + 0.25 * 0.002 * lengths, rtol=1e-5)
+    result = session.run(M.npairs_loss_multilabel(labels, tf.constant(anchors), tf.constant(positives)))
+    np.testing.assert_allclose(result, entropy.mean() + 0.25 * 0.002 * lengths, rtol=1e-5)
     with pytest.raises(TypeError, match="sparse_labels must be a list of SparseTensors"):
         M.npairs_loss_multilabel([tf.zeros([4])], tf.constant(anchors), tf.constant(positives))

@@ -19,17 +19,17 @@ def test_perfect_clusters_score_one(session, kind):
 
 @pytest.mark.parametrize("kind", ["nmi", "vmeasure", "ami", "ari"])
 def test_clusters_that_are_partly_right_score_between(session, kind):
-    found = session.run(score(LABELS, np.array([0, 0, 1, 1, 2, 3]), kind))
-    assert 0 < found < 1
+    result = session.run(score(LABELS, np.array([0, 0, 1, 1, 2, 3]), kind))
+    assert 0 < result < 1
     if kind in ("nmi", "vmeasure"):
         classes = [3 / 6, 2 / 6, 1 / 6]
         clusters = [2 / 6, 2 / 6, 1 / 6, 1 / 6]
         both = [2 / 6, 1 / 6, 1 / 6, 1 / 6, 1 / 6]
         entropy = lambda p: -sum(x * np.log(x) for x in p)  # noqa: E731
-        told = entropy(classes) + entropy(clusters) - entropy(both)
-        np.testing.assert_allclose(found, 2 * told / (entropy(classes) + entropy(clusters)), rtol=1e-5)
+        output = entropy(classes) + entropy(clusters) - entropy(both)
+        np.testing.assert_allclose(result, 2 * output / (entropy(classes) + entropy(clusters)), rtol=1e-5)
     if kind == "ari":  # pairs: 4 of one class, 2 of one cluster, 1 of both, 15 of all
-        np.testing.assert_allclose(found, (1 - 8 / 15) / (3 - 8 / 15), rtol=1e-5)
+        np.testing.assert_allclose(result, (1 - 8 / 15) / (3 - 8 / 15), rtol=1e-5)
 
 
 @pytest.mark.parametrize("tuned", [True, False])

@@ -147,11 +147,11 @@ def test_all_workers_go_on_from_their_mean(servers):
 )
 def test_a_getter_makes_the_workers_variable_here_and_the_other_on_the_servers(getter, others):
     cluster = tf.train.ClusterSpec({"ps": ["a:1", "b:1"], "worker": ["c:1"]})
-    made = getter(worker_device="/job:worker/task:0")
+    output = getter(worker_device="/job:worker/task:0")
     place = tf.train.replica_device_setter(cluster=cluster, worker_device="/job:worker/task:0")
-    with tf.Graph().as_default(), tf.device(place), tf.variable_scope("", custom_getter=made):
+    with tf.Graph().as_default(), tf.device(place), tf.variable_scope("", custom_getter=output):
         v, w = (tf.get_variable(name, initializer=[1.0]) for name in "vw")
         step = tf.get_variable("step", initializer=0, trainable=False)
     assert [x.device for x in (v, w, step)] == ["/job:worker/task:0"] * 2 + [step.device]
-    found = getattr(made, others)
-    assert [found[x].device for x in (v, w)] == ["/job:ps/task:0", "/job:ps/task:1"]
+    result = getattr(output, others)
+    assert [result[x].device for x in (v, w)] == ["/job:ps/task:0", "/job:ps/task:1"]

@@ -85,10 +85,10 @@ def test_decays_of_the_sign(session):
     cosine = sign_decay.get_cosine_decay_fn(100, num_periods=5, zero_after=2)
     restart = sign_decay.get_restart_decay_fn(100, num_periods=5, zero_after=2)
     step = tf.placeholder(tf.int64, [])
-    found = [session.run([f(step) for f in (linear, cosine, restart)], {step: s}) for s in (0, 15, 55, 120)]
+    items = [session.run([f(step) for f in (linear, cosine, restart)], {step: s}) for s in (0, 15, 55, 120)]
     half = 0.5 * (1 + np.cos(np.pi * 1.5)), 0.5 * (1 + np.cos(np.pi * 0.75))
     expected = [(1, 1, 1), (0.85, *half), (0.45, 0, 0), (0, 0, 0)]
-    np.testing.assert_allclose(found, expected, atol=1e-5)
+    np.testing.assert_allclose(items, expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("rows", [None, [0, 1]])
@@ -139,8 +139,8 @@ def test_a_gradient_of_zeros_changes_nothing(session):
     session.run(tf.global_variables_initializer())
     session.run(both)
     session.run(only)
-    found = [float(x[0]) for x in session.run([a, b, *slots])]
-    np.testing.assert_allclose(found, [-1.0, 2 - 2 - 2 * 1.9, 1.0, 1.9], rtol=1e-6)
+    items = [float(x[0]) for x in session.run([a, b, *slots])]
+    np.testing.assert_allclose(items, [-1.0, 2 - 2 - 2 * 1.9, 1.0, 1.9], rtol=1e-6)
 
 
 def test_gradients_are_clipped_together_and_none_stays_none(session):

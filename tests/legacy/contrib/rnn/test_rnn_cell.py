@@ -48,13 +48,13 @@ def test_simple_and_update_gate_cells():
         cell(tf.constant(X), tf.constant(STATE)) for cell in (R.SRUCell(4), R.UGRNNCell(4))
     )
     sru, c, ug, new, w, v = run(sru, c, ug, new, named("sru_cell/kernel"), named("ugrnn_cell/kernel"))
-    made, forget, reset, _ = np.split(X @ w, 4, 1)
+    result, forget, reset, _ = np.split(X @ w, 4, 1)
     forget, reset = sigmoid(forget), sigmoid(reset)
-    np.testing.assert_allclose(c, forget * STATE + (1 - forget) * made, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(c, forget * STATE + (1 - forget) * result, rtol=1e-4, atol=1e-6)
     np.testing.assert_allclose(sru, reset * np.tanh(c) + (1 - reset) * X, rtol=1e-4, atol=1e-6)
-    gate, made = np.split(np.hstack([X, STATE]) @ v, 2, 1)
+    gate, result = np.split(np.hstack([X, STATE]) @ v, 2, 1)
     gate = sigmoid(gate + 1)
-    np.testing.assert_allclose(ug, gate * STATE + (1 - gate) * np.tanh(made), rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(ug, gate * STATE + (1 - gate) * np.tanh(result), rtol=1e-4, atol=1e-6)
     np.testing.assert_array_equal(ug, new)
 
 

@@ -127,12 +127,12 @@ def test_blocks_of_frequencies_have_variables_of_their_own():
         np.testing.assert_allclose(after[2 * block][:, 0], c_on, rtol=1e-5)
         np.testing.assert_allclose(output[:, 4 * block], out * np.tanh(c_on), rtol=1e-5)
         np.testing.assert_allclose(output[:, 4 * block + 2], out * np.tanh(c_up), rtol=1e-5)
-    found = {v.op.name.removeprefix("root/grid_lstm_cell/") for v in tf.global_variables()}
+    result = {v.op.name.removeprefix("root/grid_lstm_cell/") for v in tf.global_variables()}
     ways = [f"{gate}_diag_{way}{of}" for gate in "FIO" for way in ("freq", "time") for of in "ft"]
     expected = {f"W_{name}_{block}" for name in ways for block in range(2)}
     expected |= {f"{v}_{block}{end}" for block in range(2) for v, end in (("W_f", "_0"), ("B_f", ""))}
     expected |= {f"{v}_{block}{end}" for block in range(2) for v, end in (("W_t", "_0"), ("B_t", ""))}
-    assert found == expected
+    assert result == expected
 
 
 def test_windows_that_do_not_fit_are_refused():

@@ -37,8 +37,8 @@ def test_independent_units_of_a_gru():
     output, state, w = run(R.IndyGRUCell(2), tf.constant(H))
     gates = sigmoid(X @ w["gates/kernel_w"] + np.tile(H, 2) * w["gates/kernel_u"] + 1)
     r, u = np.split(gates, 2, 1)
-    made = np.tanh(X @ w["candidate/kernel_w"] + r * H * w["candidate/kernel_u"])
-    np.testing.assert_allclose(output, u * H + (1 - u) * made, rtol=1e-5)
+    result = np.tanh(X @ w["candidate/kernel_w"] + r * H * w["candidate/kernel_u"])
+    np.testing.assert_allclose(output, u * H + (1 - u) * result, rtol=1e-5)
     np.testing.assert_array_equal(output, state)
     np.testing.assert_array_equal(w["gates/bias"], np.ones(4))
 

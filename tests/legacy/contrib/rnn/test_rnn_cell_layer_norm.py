@@ -13,8 +13,8 @@ def test_gates_are_normalized_and_named(session):
     parts = ("input", "transform", "forget", "output", "state")
     assert names == {"kernel", *(f"{p}/{w}" for p in parts for w in ("gamma", "beta"))}
     session.run(tf.global_variables_initializer())
-    made, c = session.run([outputs, state.c])
-    assert made.shape == (2, 3, 4)
+    result, c = session.run([outputs, state.c])
+    assert result.shape == (2, 3, 4)
     np.testing.assert_allclose(c.mean(1), 0, atol=1e-5)
     np.testing.assert_allclose(c.std(1), 1, atol=1e-3)
 

@@ -37,10 +37,10 @@ def test_attention_looks_back_at_the_last_outputs(in_tuple):
     known = memory.reshape([3, 5, 2])
     asked = hidden @ w["attention/kernel"] + w["attention/bias"]
     score = (w["attention/attn_v"] * np.tanh(known @ w["attention/attn_w"][0, 0] + asked[:, None])).sum(2)
-    found = (softmax(score)[:, :, None] * known).sum(1)
-    expected = np.hstack([hidden, found]) @ w["attn_output_projection/kernel"]
+    result = (softmax(score)[:, :, None] * known).sum(1)
+    expected = np.hstack([hidden, result]) @ w["attn_output_projection/kernel"]
     np.testing.assert_allclose(output, expected, rtol=1e-4, atol=1e-6)
-    whole = np.hstack([hidden, found, np.hstack([memory[:, 2:], expected])])
+    whole = np.hstack([hidden, result, np.hstack([memory[:, 2:], expected])])
     np.testing.assert_allclose(np.hstack(after) if in_tuple else after, whole, rtol=1e-4, atol=1e-6)
 
 
@@ -99,13 +99,13 @@ def test_batch_and_time_change_places():
 
 
 def test_block_gru_cells_differ_in_the_names_of_their_variables():
-    made = {}
+    by_name = {}
     for cell in (R.GRUBlockCell(2, name="one"), R.GRUBlockCellV2(2, name="two")):
-        made[cell.name] = cell(tf.constant(X), tf.zeros([3, 2]))[0]
+        by_name[cell.name] = cell(tf.constant(X), tf.zeros([3, 2]))[0]
     names = {v.op.name: v for v in tf.global_variables()}
     pairs = {"w_ru": "gates/kernel", "b_ru": "gates/bias", "w_c": "candidate/kernel", "b_c": "candidate/bias"}
     assert set(names) == {f"one/{n}" for n in pairs} | {f"two/{n}" for n in pairs.values()}
     with tf.Session() as s:
         s.run(tf.global_variables_initializer())
         s.run([names[f"two/{to}"].assign(names[f"one/{of}"]) for of, to in pairs.items()])
-        np.testing.assert_array_equal(*s.run([made["one"], made["two"]]))
+        np.testing.assert_array_equal(*s.run([by_name["one"], by_name["two"]]))

@@ -22,8 +22,8 @@ def model(session):
 
 
 def made(x, y, **options):
-    found = exporter.Exporter(tf.train.Saver(sharded=True))
-    found.init(
+    result = exporter.Exporter(tf.train.Saver(sharded=True))
+    result.init(
         tf.get_default_graph().as_graph_def(),
         named_graph_signatures={
             "inputs": exporter.generic_signature({"data": x}),
@@ -31,7 +31,7 @@ def made(x, y, **options):
         },
         **options,
     )
-    return found
+    return result
 
 
 def test_an_exported_model_gives_what_it_gave(session, model, tmp_path):
@@ -57,13 +57,13 @@ def test_an_init_op_runs_with_the_files_of_the_model(session, model, tmp_path):
         ),
         1,
     )
-    found = tf.identity(table.lookup(tf.constant(["b"])), "found")
+    result = tf.identity(table.lookup(tf.constant(["b"])), "found")
     path = made(*model, init_op=tf.tables_initializer(), assets_collection=[name]).export(
         str(tmp_path / "models"), tf.constant(1), session
     )
     (tmp_path / "words.txt").unlink()
     with load_session_bundle_from_path(path)[0] as loaded:
-        assert loaded.run(found.name) == [1]
+        assert loaded.run(result.name) == [1]
 
 
 def test_a_version_is_written_once_and_old_ones_go(session, model, tmp_path):

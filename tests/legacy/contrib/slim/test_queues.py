@@ -36,8 +36,8 @@ def test_images_are_read_from_the_files_that_were_made(tmp_path):
     with tf.Session() as sess:
         sess.run(tf.local_variables_initializer())
         with queues.QueueRunners(sess):
-            found, number = sess.run([image, label])
-    assert found.shape == (10, 10, 3)
+            result, number = sess.run([image, label])
+    assert result.shape == (10, 10, 3)
     assert number.tolist() == [0]
 
 

@@ -132,9 +132,9 @@ def test_a_sparse_item_has_its_shape_from_the_values_when_none_is_given(session)
         {"labels": slim.tfexample_decoder.SparseTensor()},
     )
     [labels] = decoder.decode(tf.constant(example.SerializeToString()), ["labels"])
-    found = session.run(labels)
-    assert found.indices.tolist() == [[1], [2], [5]] and found.values.tolist() == [0.5, 1.5, 2.5]
-    assert found.dense_shape.tolist() == [3]
+    result = session.run(labels)
+    assert result.indices.tolist() == [[1], [2], [5]] and result.values.tolist() == [0.5, 1.5, 2.5]
+    assert result.dense_shape.tolist() == [3]
 
 
 def test_another_handler_is_asked_where_the_first_finds_nothing(session):

@@ -39,11 +39,11 @@ def test_summaries_of_every_kind_are_written(tmp_path):
         sess.run(summary.summary_writer_initializer_op())
         sess.run(summary.all_summary_ops())
         sess.run(shown)
-    found = events(tmp_path)
+    result = events(tmp_path)
     assert sorted(tags(tmp_path)) == ["all/all/values", "number", "picture/image/0", "sound/audio", "tensor"]
-    assert {e.step for e in found if e.HasField("summary")} == {7}
-    assert [e.step for e in found if e.HasField("graph_def")] == [3]
-    (number,) = [v for e in found for v in e.summary.value if v.tag == "number"]
+    assert {e.step for e in result if e.HasField("summary")} == {7}
+    assert [e.step for e in result if e.HasField("graph_def")] == [3]
+    (number,) = [v for e in result for v in e.summary.value if v.tag == "number"]
     assert number.simple_value == 2.0
 
 

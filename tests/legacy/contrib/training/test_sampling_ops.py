@@ -14,8 +14,8 @@ def test_rows_are_repeated_as_often_as_their_rates_say():
     counts = np.zeros(3)
     with tf.Session() as sess:
         for _ in range(300):
-            found, other = sess.run([x, y])
-            assert (found[:, 0] + 10 == other).all()
+            result, other = sess.run([x, y])
+            assert (result[:, 0] + 10 == other).all()
             counts += np.bincount(other - 10, minlength=3)
     np.testing.assert_allclose(counts / 300, [0, 1, 3], atol=0.4)
     assert tf.gradients(training.resample_at_rate([tf.constant([1.0])], [1.0])[0], rows) == [None]
@@ -27,9 +27,9 @@ def test_rows_are_drawn_by_their_weights():
     with tf.Session() as sess:
         sess.run(tf.local_variables_initializer())
         for _ in range(400):
-            found, at = sess.run([x, rates])
-            counts += np.bincount(found, minlength=2)
-            np.testing.assert_allclose(at, np.where(found == 1, 0.75, 0.25), rtol=1e-4)
+            result, at = sess.run([x, rates])
+            counts += np.bincount(result, minlength=2)
+            np.testing.assert_allclose(at, np.where(result == 1, 0.75, 0.25), rtol=1e-4)
     np.testing.assert_allclose(counts / 400, [0.25, 0.75], atol=0.15)
 
 
@@ -38,10 +38,10 @@ def batches(tensors, count):
         sess.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
         coordinator = tf.train.Coordinator()
         threads = tf.train.start_queue_runners(sess, coordinator)
-        found = [sess.run(tensors) for _ in range(count)]
+        result = [sess.run(tensors) for _ in range(count)]
         coordinator.request_stop()
         coordinator.join(threads)
-    return found
+    return result
 
 
 def test_only_accepted_examples_are_batched():
@@ -49,8 +49,8 @@ def test_only_accepted_examples_are_batched():
     kept = training.rejection_sample(
         [numbers], lambda x: tf.to_float(x[0] > 1), 3, runtime_checks=True, name="chosen"
     )
-    found = np.concatenate([np.ravel(b) for b in batches(kept, 4)])
-    assert set(found) == {2, 3}
+    result = np.concatenate([np.ravel(b) for b in batches(kept, 4)])
+    assert set(result) == {2, 3}
 
 
 def test_rows_of_a_batch_are_accepted_one_by_one():
@@ -66,10 +66,10 @@ def test_classes_get_their_wanted_shares(known):
     values, chosen = training.stratified_sample(
         [labels * 10], labels, [0.5, 0.5], 20, init_probs=[0.8, 0.2] if known else None, enqueue_many=True
     )
-    found = batches([values[0], chosen], 40)
-    for value, label in found:
+    result = batches([values[0], chosen], 40)
+    for value, label in result:
         assert (value == label * 10).all()
-    share = np.mean([label for _, label in found])
+    share = np.mean([label for _, label in result])
     assert 0.4 < share < 0.6
 
 

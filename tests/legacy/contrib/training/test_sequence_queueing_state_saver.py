@@ -10,7 +10,7 @@ def saver(batch_size=2, steps=2, **more):
     """A saver of sequences that are fed, and what gives it one."""
     length, key = tf.placeholder(tf.int32, []), tf.placeholder(tf.string, [])
     sequences = {"in": tf.placeholder(tf.float32, [None, 3]), "out": tf.placeholder(tf.int64, [None])}
-    made = tf.contrib.training.SequenceQueueingStateSaver(
+    saver = tf.contrib.training.SequenceQueueingStateSaver(
         batch_size, steps, length, key, sequences, {"whole": [7, 8]}, {"state": tf.zeros([2])}, **more
     )
 
@@ -19,14 +19,14 @@ def saver(batch_size=2, steps=2, **more):
         feed = {length: rows if real is None else real, key: name}
         feed[sequences["in"]] = np.tile(values[:, None], (1, 3))
         feed[sequences["out"]] = np.arange(rows if other is None else other)
-        session.run(made.prefetch_op, feed)
+        session.run(saver.prefetch_op, feed)
 
-    return made, put
+    return saver, put
 
 
 def test_a_sequence_comes_in_segments_that_pass_on_their_state(session):
-    made, put = saver()
-    batch = made.next_batch
+    result, put = saver()
+    batch = result.next_batch
     put(session, "a", 4, real=3)
     put(session, "b", 4)
     fetches = {
@@ -54,13 +54,13 @@ def test_a_sequence_comes_in_segments_that_pass_on_their_state(session):
     assert second["total"].tolist() == [3, 4] and second["count"].tolist() == [2, 2]
     assert first["number"].tolist() == [0, 0] and second["number"].tolist() == [1, 1]
     assert first["size"] == 2 and first["index"].tolist() == [-(2**63), 1 - 2**63]
-    assert session.run([made.barrier.ready_size(), made.barrier.incomplete_size()]) == [0, 0]
+    assert session.run([result.barrier.ready_size(), result.barrier.incomplete_size()]) == [0, 0]
     assert batch.sequences["in"].shape.as_list() == [2, 2, 3]
 
 
 def test_a_sequence_under_way_goes_before_those_that_came_later(session):
-    made, put = saver(batch_size=1)
-    batch = made.next_batch
+    result, put = saver(batch_size=1)
+    batch = result.next_batch
     put(session, "long", 6)
     put(session, "short", 2)
     step = [batch.key, batch.save_state("state", batch.state("state"))]
@@ -69,11 +69,11 @@ def test_a_sequence_under_way_goes_before_those_that_came_later(session):
 
 
 def test_batches_become_smaller_when_no_more_sequences_come(session):
-    made, put = saver(allow_small_batch=True)
-    batch = made.next_batch
+    result, put = saver(allow_small_batch=True)
+    batch = result.next_batch
     put(session, "a", 4)
     put(session, "b", 2)
-    session.run(made.close())
+    session.run(result.close())
     step = [batch.batch_size, batch.save_state("state", batch.state("state"))]
     assert [session.run(step)[0] for _ in range(2)] == [2, 1]
     with pytest.raises(tf.errors.OutOfRangeError, match="closed"):
@@ -83,17 +83,17 @@ def test_batches_become_smaller_when_no_more_sequences_come(session):
 
 
 def test_a_network_goes_on_where_the_segment_before_ended(session):
-    made, put = saver(batch_size=1)
+    result, put = saver(batch_size=1)
     cell = tf.nn.rnn_cell.BasicRNNCell(2)
-    batch = made.next_batch
+    batch = result.next_batch
     inputs = tf.unstack(batch.sequences["in"], axis=1)
     outputs, _ = tf.nn.static_state_saving_rnn(cell, inputs, batch, "state")
     whole = tf.constant(np.tile(np.arange(4, dtype=np.float32)[None, :, None], (1, 1, 3)))
     wanted, _ = tf.nn.static_rnn(cell, tf.unstack(whole, axis=1), dtype=tf.float32)
     session.run(tf.global_variables_initializer())
     put(session, "a", 4)
-    found = [session.run(outputs) for _ in range(2)]
-    np.testing.assert_allclose(np.concatenate(found), session.run(wanted), rtol=1e-5)
+    items = [session.run(outputs) for _ in range(2)]
+    np.testing.assert_allclose(np.concatenate(items), session.run(wanted), rtol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -106,14 +106,14 @@ def test_a_network_goes_on_where_the_segment_before_ended(session):
     ],
 )
 def test_lengths_that_do_not_fit_are_refused_when_they_come(session, rows, real, other, message):
-    made, put = saver()
+    result, put = saver()
     with pytest.raises(tf.errors.InvalidArgumentError, match=message):
         put(session, "a", rows, real, other)
 
 
 def test_states_are_refused_under_wrong_names_and_of_wrong_shapes(session):
-    made, put = saver(batch_size=1)
-    batch = made.next_batch
+    result, put = saver(batch_size=1)
+    batch = result.next_batch
     with pytest.raises(KeyError, match="state was not declared: other"):
         batch.save_state("other", [[0.0, 0.0]])
     with pytest.raises(ValueError, match="Rank check failed for .*convert_state"):
@@ -169,8 +169,8 @@ def test_shapes_must_be_known_and_a_batch_must_fit():
 
 def test_operations_are_made_in_the_savers_scope():
     with tf.Graph().as_default():
-        made, _ = saver(name="mine")
-        names = [made.barrier.name, made.prefetch_op.name, made.next_batch.key.name]
+        result, _ = saver(name="mine")
+        names = [result.barrier.name, result.prefetch_op.name, result.next_batch.key.name]
         assert [name.split("/")[0] for name in names] == ["mine"] * 3
-        assert made.prefetch_op is made.prefetch_op and made.next_batch is made.next_batch
-        assert (made.name, made.batch_size, made.num_unroll) == ("mine/", 2, 2)
+        assert result.prefetch_op is result.prefetch_op and result.next_batch is result.next_batch
+        assert (result.name, result.batch_size, result.num_unroll) == ("mine/", 2, 2)

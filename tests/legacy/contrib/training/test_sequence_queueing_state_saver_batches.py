@@ -70,10 +70,10 @@ def test_sparse_tensors_come_back_in_segments(session):
     assert first["sequences"]["steps"].values.tolist() == [1, 2, 1, 2]
     assert first["sequences"]["steps"].dense_shape.tolist() == [2, 2, 4]
     assert second["sequences"]["steps"].indices.tolist() == [[0, 1, 2], [1, 1, 2]]
-    for found in (first, second):
-        assert found["context"]["whole"].indices.tolist() == [[0, 0], [0, 3], [1, 0], [1, 3]]
-        assert found["context"]["whole"].values.tolist() == [b"a", b"b", b"a", b"b"]
-        assert found["context"]["whole"].dense_shape.tolist() == [2, 5]
+    for item in (first, second):
+        assert item["context"]["whole"].indices.tolist() == [[0, 0], [0, 3], [1, 0], [1, 3]]
+        assert item["context"]["whole"].values.tolist() == [b"a", b"b", b"a", b"b"]
+        assert item["context"]["whole"].dense_shape.tolist() == [2, 5]
     assert list(given) == ["whole"], "the caller's dictionary stays as it was"
 
 
@@ -82,23 +82,23 @@ def test_keys_can_be_made_different_from_each_other(session):
     batch = tf.contrib.training.batch_sequences_with_states(
         "same", {"x": [[1.0]]}, {}, None, states, 1, 4, make_keys_unique=True, make_keys_unique_seed=3
     )
-    (found,) = segments(session, batch, 1)
-    assert len(set(found["key"])) == 4
-    assert all(k.startswith(b"00000_of_00001:same") for k in found["key"])
+    (result,) = segments(session, batch, 1)
+    assert len(set(result["key"])) == 4
+    assert all(k.startswith(b"00000_of_00001:same") for k in result["key"])
 
 
 def test_only_sparse_sequences_have_the_longest_ones_length(session):
     a = tf.SparseTensor([[0, 0]], [1.0], [2, 3])
     b = tf.SparseTensor([[0]], [1.0], [3])
-    length, found = PLACE._padding({"a": a, "b": b}, 2)
-    assert session.run([length, found["a"].dense_shape, found["b"].dense_shape])[0] == 3
-    assert session.run(found["a"]).dense_shape.tolist() == [4, 3]
+    length, result = PLACE._padding({"a": a, "b": b}, 2)
+    assert session.run([length, result["a"].dense_shape, result["b"].dense_shape])[0] == 3
+    assert session.run(result["a"]).dense_shape.tolist() == [4, 3]
 
 
 def test_padding_is_zeros_or_empty_texts(session):
-    _, found = PLACE._padding({"n": [1, 2], "t": ["a", "b"]}, 3)
-    assert session.run(found["n"]).tolist() == [1, 2, 0]
-    assert session.run(found["t"]).tolist() == [b"a", b"b", b""]
+    _, result = PLACE._padding({"n": [1, 2], "t": ["a", "b"]}, 3)
+    assert session.run(result["n"]).tolist() == [1, 2, 0]
+    assert session.run(result["t"]).tolist() == [b"a", b"b", b""]
     assert PLACE._padding({}, 3) == (0, {})
 
 
@@ -116,6 +116,6 @@ def test_what_cannot_be_padded_is_refused(arguments, kind, message):
 
 
 def test_sequences_of_different_lengths_are_refused(session):
-    _, found = PLACE._padding({"a": tf.constant([1, 2]), "b": tf.constant([1])}, 2)
+    _, result = PLACE._padding({"a": tf.constant([1, 2]), "b": tf.constant([1])}, 2)
     with pytest.raises(tf.errors.InvalidArgumentError, match="All sequence lengths must match, but received"):
-        session.run(found["a"])
+        session.run(result["a"])

@@ -38,8 +38,8 @@ def trained(steps=5, points=POINTS, **options):
     """Centers, nearest centers and distances to them after some steps."""
     with tf.Graph().as_default(), tf.Session() as sess:
         tf.set_random_seed(1)
-        made = KMeans(tf.constant(points), **options).training_graph()
-        _, places, nearest, chosen, choose, train = made
+        result = KMeans(tf.constant(points), **options).training_graph()
+        _, places, nearest, chosen, choose, train = result
         sess.run(tf.global_variables_initializer())
         while not sess.run(chosen):
             sess.run(choose)
@@ -110,24 +110,24 @@ def points_fn():
 
 
 def test_an_estimator_finds_the_centers(tmp_path):
-    made = tf.estimator.experimental.KMeans(
+    means = tf.estimator.experimental.KMeans(
         3, str(tmp_path), initial_clusters="kmeans_plus_plus", use_mini_batch=False
     )
-    made.train(points_fn)  # all of the only epoch is needed to choose centers
-    assert made.get_variable_value("global_step") == 0 and made.get_variable_value("initialized")
+    means.train(points_fn)  # all of the only epoch is needed to choose centers
+    assert means.get_variable_value("global_step") == 0 and means.get_variable_value("initialized")
     for _ in range(3):
-        made.train(points_fn)
-    centers = made.cluster_centers()
+        means.train(points_fn)
+    centers = means.cluster_centers()
     np.testing.assert_allclose(sorted_rows(centers), sorted_rows(MEANS), atol=1e-3)
     expected = np.sqrt(((POINTS[:, None] - centers) ** 2).sum(-1))
-    assert made.score(points_fn) == pytest.approx((expected.min(1) ** 2).sum(), rel=1e-2)
-    assert list(made.predict_cluster_index(points_fn)) == expected.argmin(1).tolist()
-    np.testing.assert_allclose(list(made.transform(points_fn)), expected, atol=1e-2)
+    assert means.score(points_fn) == pytest.approx((expected.min(1) ** 2).sum(), rel=1e-2)
+    assert list(means.predict_cluster_index(points_fn)) == expected.argmin(1).tolist()
+    np.testing.assert_allclose(list(means.transform(points_fn)), expected, atol=1e-2)
 
 
 def test_training_ends_when_the_loss_no_longer_changes(tmp_path):
-    made = tf.contrib.factorization.KMeansClustering(
+    clustering = tf.contrib.factorization.KMeansClustering(
         3, str(tmp_path), initial_clusters=CORNERS, relative_tolerance=0.1, use_mini_batch=False
     )
-    made.train(lambda: tf.constant(POINTS), steps=50)
-    assert made.get_variable_value("global_step") < 10
+    clustering.train(lambda: tf.constant(POINTS), steps=50)
+    assert clustering.get_variable_value("global_step") < 10

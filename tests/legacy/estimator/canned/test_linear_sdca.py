@@ -29,21 +29,21 @@ def model(loss, labels, features, l1=0.0, l2=1.0, **options):
         example_weights=tf.ones([len(labels)]),
         example_ids=tf.constant([str(i) for i in range(len(labels))]),
     )
-    made = tf.contrib.linear_optimizer.SdcaModel(
+    model = tf.contrib.linear_optimizer.SdcaModel(
         examples,
         dict(sparse_features_weights=[], dense_features_weights=[weights]),
         dict(loss_type=loss, symmetric_l1_regularization=l1, symmetric_l2_regularization=l2, **options),
     )
-    return made, examples, weights
+    return model, examples, weights
 
 
 def trained(steps, *args, **kwargs):
     """Weights, loss, and duality gap after some steps."""
     with tf.Graph().as_default(), tf.Session() as sess:
-        made, examples, weights = model(*args, **kwargs)
-        train = made.minimize()
-        update = made.update_weights(train)
-        fetches = [weights, made.regularized_loss(examples), made.approximate_duality_gap()]
+        result, examples, weights = model(*args, **kwargs)
+        train = result.minimize()
+        update = result.update_weights(train)
+        fetches = [weights, result.regularized_loss(examples), result.approximate_duality_gap()]
         sess.run(tf.global_variables_initializer())
         for _ in range(steps):
             sess.run(update)
@@ -88,19 +88,19 @@ def test_sparse_features_and_their_predictions():
             example_weights=tf.ones([3]),
             example_ids=tf.constant(["x", "y", "z"]),
         )
-        made = tf.contrib.linear_optimizer.SdcaModel(
+        model = tf.contrib.linear_optimizer.SdcaModel(
             examples,
             dict(sparse_features_weights=[parts], dense_features_weights=[]),
             dict(loss_type="squared_loss", symmetric_l1_regularization=0.0, symmetric_l2_regularization=1.0),
         )
-        update = made.update_weights(made.minimize())
-        found = made.predictions(examples)
+        update = model.update_weights(model.minimize())
+        predictions = model.predictions(examples)
         sess.run(tf.global_variables_initializer())
         for _ in range(3):
             sess.run(update)
         np.testing.assert_allclose(sess.run(parts[0]), [1.0, 1.5], rtol=1e-5)
         np.testing.assert_allclose(sess.run(parts[1]), [0.5], rtol=1e-5)
-        np.testing.assert_allclose(sess.run(found), [0.5, 1.0, 1.5], rtol=1e-5)
+        np.testing.assert_allclose(sess.run(predictions), [0.5, 1.0, 1.5], rtol=1e-5)
 
 
 def test_a_label_that_is_no_class_is_refused():
@@ -119,8 +119,8 @@ def test_shrinking_changes_several_variables():
 
 
 def test_fingerprints_differ():
-    found = run(tf.train.sdca_fprint(tf.constant(["a", "b", "a"])))
-    assert found.shape == (3, 2) and (found[0] == found[2]).all() and (found[0] != found[1]).all()
+    result = run(tf.train.sdca_fprint(tf.constant(["a", "b", "a"])))
+    assert result.shape == (3, 2) and (result[0] == result[2]).all() and (result[0] != result[1]).all()
 
 
 def data(y, epochs=None):
@@ -135,19 +135,19 @@ def columns():
 def test_a_linear_classifier_learns(tmp_path):
     labels = (A > 0).astype(np.int64)
     sdca = tf.estimator.experimental.LinearSDCA("id", symmetric_l2_regularization=0.1)
-    made = tf.estimator.LinearClassifier(columns(), str(tmp_path), optimizer=sdca)
-    found = made.train(data(labels), steps=20).evaluate(data(labels, 1))
-    assert found["accuracy"] > 0.95 and found["global_step"] == 20
-    assert "linear/linear_model/a/weights" in made.get_variable_names()
+    classifier = tf.estimator.LinearClassifier(columns(), str(tmp_path), optimizer=sdca)
+    result = classifier.train(data(labels), steps=20).evaluate(data(labels, 1))
+    assert result["accuracy"] > 0.95 and result["global_step"] == 20
+    assert "linear/linear_model/a/weights" in classifier.get_variable_names()
 
 
 def test_a_linear_regressor_of_contrib_learns(tmp_path):
     sdca = tf.contrib.linear_optimizer.SDCAOptimizer("id", symmetric_l2_regularization=1.0)
-    made = tf.estimator.LinearRegressor(
+    regressor = tf.estimator.LinearRegressor(
         [tf.feature_column.numeric_column("a")], str(tmp_path), optimizer=sdca
     )
-    found = made.train(data(2 * A + 1), steps=30).evaluate(data(2 * A + 1, 1))
-    assert found["average_loss"] < 0.02
+    result = regressor.train(data(2 * A + 1), steps=30).evaluate(data(2 * A + 1, 1))
+    assert result["average_loss"] < 0.02
 
 
 def test_more_than_two_classes_are_refused():

@@ -13,8 +13,8 @@ def test_a_classifier_predicts_and_measures_under_these_keys(tmp_path):
         {"x": np.arange(8.0)}, np.arange(8) // 4, batch_size=4, num_epochs=None, shuffle=False
     )
     model.train(data, steps=2)
-    found, keys = next(model.predict(data)), canned.prediction_keys.PredictionKeys
-    assert {keys.LOGITS, keys.LOGISTIC, keys.PROBABILITIES, keys.CLASS_IDS, keys.CLASSES} <= set(found)
+    result, keys = next(model.predict(data)), canned.prediction_keys.PredictionKeys
+    assert {keys.LOGITS, keys.LOGISTIC, keys.PROBABILITIES, keys.CLASS_IDS, keys.CLASSES} <= set(result)
     measured, keys = model.evaluate(data, steps=1), canned.metric_keys.MetricKeys
     assert {keys.LOSS, keys.LOSS_MEAN, keys.ACCURACY, keys.AUC, keys.AUC_PR, keys.LABEL_MEAN} <= set(measured)
 

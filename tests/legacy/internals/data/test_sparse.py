@@ -108,16 +108,16 @@ def test_sparse_components_are_carried_and_found_again(sess):
     carried = data_util.serialize_sparse_tensors(element)
     assert carried[1]["s"].dtype == tf.variant
     again = data_util.deserialize_sparse_tensors(carried, types, shapes, data_util.get_classes(element))
-    found = sess.run(again)
-    assert found[0] == 1 and found[1]["s"].values.tolist() == [5]
-    assert found[1]["s"].indices.tolist() == [[0, 1]] and again[1]["s"].shape.rank == 2
+    result = sess.run(again)
+    assert result[0] == 1 and result[1]["s"].values.tolist() == [5]
+    assert result[1]["s"].indices.tolist() == [[0, 1]] and again[1]["s"].shape.rank == 2
 
 
 def test_the_operations_of_a_dataset_are_found():
     dataset = tf.data.Dataset.zip((tf.data.Dataset.range(3), tf.data.Dataset.range(3).batch(2))).repeat()
-    found = [op.type for op in data_util.obtain_all_variant_tensor_ops(dataset)]
-    assert found[:2] == ["RepeatDataset", "ZipDataset"]
-    assert sorted(found[2:]) == ["BatchDatasetV2", "RangeDataset", "RangeDataset"]
+    items = [op.type for op in data_util.obtain_all_variant_tensor_ops(dataset)]
+    assert items[:2] == ["RepeatDataset", "ZipDataset"]
+    assert sorted(items[2:]) == ["BatchDatasetV2", "RangeDataset", "RangeDataset"]
 
 
 def test_files_that_match_patterns_are_a_dataset(tmp_path):

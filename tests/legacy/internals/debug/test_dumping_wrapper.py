@@ -12,12 +12,12 @@ debug = tf.python.debug
 
 def dumped(run):
     """The tensors in the folder of a run, by their names."""
-    found = {}
+    result = {}
     for path in run.rglob("*_DebugIdentity_*"):
         event = Event.FromString(path.read_bytes())
         (value,) = event.summary.value
-        found[value.node_name.removesuffix(":DebugIdentity")] = tf.make_ndarray(value.tensor)
-    return found
+        result[value.node_name.removesuffix(":DebugIdentity")] = tf.make_ndarray(value.tensor)
+    return result
 
 
 def program():

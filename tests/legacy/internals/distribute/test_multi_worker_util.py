@@ -68,12 +68,12 @@ def test_parts_that_a_cluster_does_not_have_are_refused(ask, text):
 
 
 def test_variables_are_made_by_the_first_device_and_shared():
-    store, made = {}, []
+    store, result = {}, []
     for device in range(3):
         with tf.variable_creator_scope(shared_variable_creator.make_fn(store, device)):
-            made.append([tf.Variable(1.0, name="v"), tf.Variable(2.0, name="v")])
-    assert made[0][0] is made[1][0] is made[2][0]
-    assert made[0][1] is made[1][1] is not made[0][0]
+            result.append([tf.Variable(1.0, name="v"), tf.Variable(2.0, name="v")])
+    assert result[0][0] is result[1][0] is result[2][0]
+    assert result[0][1] is result[1][1] is not result[0][0]
     names = (None, "a_1/b_1/c", "a_1:0", "a1")
-    found = [shared_variable_creator._canonicalize_variable_name(n) for n in names]
-    assert found == ["Variable", "a/b/c", "a_1:0", "a1"]
+    items = [shared_variable_creator._canonicalize_variable_name(n) for n in names]
+    assert items == ["Variable", "a/b/c", "a_1:0", "a1"]

@@ -12,10 +12,10 @@ def test_a_tape_gives_gradients_of_what_it_watches():
         x, other = tf.constant(3.0), tf.constant(4.0)
         tape.watch(x)
         y = x * x * other
-    found = tape.gradient(y, {"x": x, "other": other})
-    assert found["other"] is None
+    grads = tape.gradient(y, {"x": x, "other": other})
+    assert grads["other"] is None
     with tf.Session() as sess:
-        assert sess.run(found["x"]) == 24
+        assert sess.run(grads["x"]) == 24
     with pytest.raises(RuntimeError, match="once on non-persistent tapes"):
         tape.gradient(y, x)
 
@@ -47,10 +47,10 @@ def test_a_function_of_version_2_is_called_in_the_graph():
         v.assign_add(x)
         return {"sum": x + 1.0}
 
-    made = add(tf.constant(2.0))
+    result = add(tf.constant(2.0))
     with tf.Session() as sess:
         sess.run(v.initializer)
-        assert sess.run(made) == {"sum": 3.0}
+        assert sess.run(result) == {"sum": 3.0}
         assert sess.run(v) == 3
 
     @tf.python.eager.function.defun(input_signature=())
@@ -70,8 +70,8 @@ def test_what_tests_ask_about_eager_execution():
 
 
 def test_a_cell_of_another_kind_is_told_as_the_name_says():
-    told = tf.python.ops.rnn_cell_impl.ASSERT_LIKE_RNNCELL_ERROR_REGEXP
-    with pytest.raises(TypeError, match=told):
+    message = tf.python.ops.rnn_cell_impl.ASSERT_LIKE_RNNCELL_ERROR_REGEXP
+    with pytest.raises(TypeError, match=message):
         tf.nn.dynamic_rnn(object(), tf.ones([1, 2, 3]), dtype=tf.float32)
 
 

@@ -13,10 +13,10 @@ def _here():
 
 def test_a_node_is_told_with_its_line_and_an_unknown_one_is_left_alone():
     tf.constant(1, name="one")
-    told = error_interpolation.interpolate("in {{node one}}, {{node two}}", tf.get_default_graph())
-    assert told.startswith("in node one (defined at ")
-    assert f"{_here()}:" in told
-    assert told.endswith(", {{node two}}")
+    message = error_interpolation.interpolate("in {{node one}}, {{node two}}", tf.get_default_graph())
+    assert message.startswith("in node one (defined at ")
+    assert f"{_here()}:" in message
+    assert message.endswith(", {{node two}}")
     assert error_interpolation.interpolate("nothing", tf.get_default_graph()) == "nothing"
 
 
@@ -34,9 +34,9 @@ def test_the_blocks_that_name_devices_are_told_with_their_lines():
     assert (inner.obj, outer.obj) == ("/cpu:0", "/cpu")
     assert os.path.basename(inner.filename) == _here()
     assert chosen.op._device_assignments[0].obj.startswith("anywhere<")
-    told = error_interpolation.interpolate("{{colocation_node placed}}", tf.get_default_graph())
-    assert told.count("tf.device(/cpu:0)") == 2
-    assert "No node-device colocations were active" in told
+    message = error_interpolation.interpolate("{{colocation_node placed}}", tf.get_default_graph())
+    assert message.count("tf.device(/cpu:0)") == 2
+    assert "No node-device colocations were active" in message
 
 
 def test_the_operations_that_others_are_to_be_beside_are_told():
@@ -47,9 +47,9 @@ def test_the_operations_that_others_are_to_be_beside_are_told():
     assert list(second.op._colocation_dict) == ["first"]
     assert os.path.basename(second.op._colocation_dict["first"].filename) == _here()
     assert second.op._device_assignments == []
-    told = error_interpolation.interpolate("{{colocation_node second}}", tf.get_default_graph())
-    assert "tf.colocate_with(first)" in told
-    assert "No device assignments were active" in told
+    message = error_interpolation.interpolate("{{colocation_node second}}", tf.get_default_graph())
+    assert "tf.colocate_with(first)" in message
+    assert "No device assignments were active" in message
 
 
 def test_the_lines_of_a_graph_make_one_message():

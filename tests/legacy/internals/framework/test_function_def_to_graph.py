@@ -15,9 +15,9 @@ def squares_and_cubes(out_names=None):
         x, y = (tf.placeholder(tf.float32, name=name) for name in "xy")
         squares = tf.add_n([tf.pow(x, 2), tf.pow(y, 2)], name="squares")
         cubes = tf.add_n([tf.pow(x, 3), tf.pow(y, 3)], name="cubes")
-    made = graph_to_function_def(graph, graph.get_operations(), [x, y], [squares, cubes], out_names)
-    made.signature.name = "powers"
-    return made
+    result = graph_to_function_def(graph, graph.get_operations(), [x, y], [squares, cubes], out_names)
+    result.signature.name = "powers"
+    return result
 
 
 def test_a_graph_is_a_function_and_a_graph_again():
@@ -36,11 +36,13 @@ def test_shapes_of_arguments_may_be_told():
 
 
 def test_a_function_is_a_graph_def_with_names_for_its_tensors():
-    made, names = function_def_to_graph_def(squares_and_cubes())
+    result, names = function_def_to_graph_def(squares_and_cubes())
     assert names["x"] == "x:0"
     assert names["squares:sum:0"] == "squares:0"
     with tf.Graph().as_default():
-        cubes, x, y = tf.import_graph_def(made, return_elements=[names["cubes:sum:0"], "x:0", "y:0"], name="")
+        cubes, x, y = tf.import_graph_def(
+            result, return_elements=[names["cubes:sum:0"], "x:0", "y:0"], name=""
+        )
         with tf.Session() as sess:
             assert sess.run(cubes, {x: 2, y: 3}) == 35.0
 
@@ -57,6 +59,6 @@ def test_what_waits_for_an_argument_still_does():
         with tf.control_dependencies([x]):
             return tf.constant(3.0, name="y")
 
-    made = f.get_concrete_function(tf.constant(1.0)).function_def
-    graph = function_def_to_graph(made)
+    result = f.get_concrete_function(tf.constant(1.0)).function_def
+    graph = function_def_to_graph(result)
     assert graph.get_operation_by_name("y").control_inputs == [graph.inputs[0].op]

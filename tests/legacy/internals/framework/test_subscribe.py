@@ -24,9 +24,9 @@ def test_whoever_uses_a_tensor_or_waits_for_it_runs_its_side_effect(seen, sessio
     twice = 2 * total
     with tf.control_dependencies([total]):
         later = tf.constant(7)
-    found = subscribe.subscribe(total, noting(seen))
-    assert later.op.control_inputs == [found.op]
-    assert session.run(twice) == 4 and session.run(later) == 7 and session.run(found) == 2
+    result = subscribe.subscribe(total, noting(seen))
+    assert later.op.control_inputs == [result.op]
+    assert session.run(twice) == 4 and session.run(later) == 7 and session.run(result) == 2
     assert seen == [2, 2, 2]
 
 
@@ -42,8 +42,8 @@ def test_a_second_subscription_is_added_to_the_first(seen, session):
 
 def test_structures_keep_their_kind_and_handles_are_left_alone(seen):
     a, b = tf.constant(1), tf.constant(2)
-    found = subscribe.subscribe({"a": [a], "b": (b,)}, noting(seen))
-    assert found["a"][0].op.inputs[0] is a and isinstance(found["b"], tuple)
+    result = subscribe.subscribe({"a": [a], "b": (b,)}, noting(seen))
+    assert result["a"][0].op.inputs[0] is a and isinstance(result["b"], tuple)
     handle = tf.get_variable("r", [], use_resource=True).handle
     assert subscribe.subscribe(handle, noting(seen)) is handle
     with pytest.raises(TypeError, match="has invalid type 'str'"):

@@ -49,9 +49,9 @@ def test_values_of_ones_own_are_taken_apart_and_put_together():
     assert len(nest.flatten(given)) == 1
     assert nest.flatten(given, expand_composites=True) == given["a"].both()
     assert list(nest.yield_flat_paths(given, expand_composites=True)) == [("a", "Pair", 0), ("a", "Pair", 1)]
-    made = nest.map_structure(lambda t: t + t, given, expand_composites=True)
-    assert made["a"].word == "x" and made["a"].second.op.type == "AddV2"
-    nest.assert_same_structure(given, made, expand_composites=True)
+    result = nest.map_structure(lambda t: t + t, given, expand_composites=True)
+    assert result["a"].word == "x" and result["a"].second.op.type == "AddV2"
+    nest.assert_same_structure(given, result, expand_composites=True)
     with pytest.raises(ValueError, match="Incompatible CompositeTensor TypeSpecs"):
         nest.assert_same_structure(given, {"a": Pair(1, 2, "y")}, expand_composites=True)
 

@@ -9,11 +9,11 @@ import tensorfleet as tf
 
 
 def config(**options):
-    made = tf.ConfigProto()
-    made.graph_options.rewrite_options.min_graph_nodes = -1
+    result = tf.ConfigProto()
+    result.graph_options.rewrite_options.min_graph_nodes = -1
     for name, value in options.items():
-        setattr(made.graph_options.rewrite_options, name, value)
-    return made
+        setattr(result.graph_options.rewrite_options, name, value)
+    return result
 
 
 def optimized(**options):

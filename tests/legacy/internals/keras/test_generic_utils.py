@@ -67,9 +67,9 @@ def test_what_depends_on_a_tensor_is_found():
     b = a + 1
     c = b * 2
     apart = tf.constant(3.0)
-    found = utils.tf_utils.get_reachable_from_inputs(a)
-    assert {a, b, c, c.op} <= found
-    assert apart not in found
+    result = utils.tf_utils.get_reachable_from_inputs(a)
+    assert {a, b, c, c.op} <= result
+    assert apart not in result
     assert c not in utils.tf_utils.get_reachable_from_inputs(a, targets=b)
     with pytest.raises(TypeError, match="Expected Operation, Variable, or Tensor"):
         utils.tf_utils.get_reachable_from_inputs([1])

@@ -65,8 +65,8 @@ def test_shapes_are_converted_for_a_method():
             assert isinstance(input_shape, tuple)
             return (input_shape[0], 7)
 
-    made = Layer().compute_output_shape(tf.TensorShape([None, 3]))
-    assert isinstance(made, tf.TensorShape) and made.as_list() == [None, 7]
+    result = Layer().compute_output_shape(tf.TensorShape([None, 3]))
+    assert isinstance(result, tf.TensorShape) and result.as_list() == [None, 7]
 
 
 def test_losses_are_weighed_and_reduced():
@@ -92,7 +92,7 @@ def test_functions_are_written_and_read():
 def test_data_are_put_in_the_order_of_names():
     from tensorfleet.python.keras.engine import training_utils
 
-    made = training_utils.standardize_input_data({"b": np.ones(3), "a": np.zeros([3, 2])}, ["a", "b"])
-    assert [m.shape for m in made] == [(3, 2), (3, 1)]
+    result = training_utils.standardize_input_data({"b": np.ones(3), "a": np.zeros([3, 2])}, ["a", "b"])
+    assert [m.shape for m in result] == [(3, 2), (3, 1)]
     with pytest.raises(ValueError, match="expected a to have shape"):
         training_utils.standardize_input_data(np.zeros([3, 2]), ["a"], [(None, 5)], exception_prefix="input")

@@ -73,12 +73,12 @@ def test_a_glimpse_outside_the_image_may_be_of_zeros(sess):
 
 
 def test_dimensions_of_one_are_put_in_front(session):
-    made = tf.python.ops.random_grad.add_leading_unit_dimensions(tf.ones([3]), 2)
-    assert session.run(made).shape == (1, 1, 3)
+    result = tf.python.ops.random_grad.add_leading_unit_dimensions(tf.ones([3]), 2)
+    assert session.run(result).shape == (1, 1, 3)
 
 
 def test_elements_of_batches_are_gathered_without_a_known_rank(session):
     indices = tf.placeholder(tf.int32)
-    made = tf.python.ops.array_ops.batch_gather_nd([[0, 1, 2], [3, 4, 5]], indices, 1)
-    assert made.shape.rank is None
-    assert session.run(made, {indices: [[[1]], [[2]]]}).tolist() == [[1], [5]]
+    result = tf.python.ops.array_ops.batch_gather_nd([[0, 1, 2], [3, 4, 5]], indices, 1)
+    assert result.shape.rank is None
+    assert session.run(result, {indices: [[[1]], [[2]]]}).tolist() == [[1], [5]]

@@ -13,9 +13,9 @@ def _run(x):
 
 
 def test_dense_labels_become_sparse_up_to_their_lengths():
-    found = _run(ctc.dense_labels_to_sparse([[1, 3, 3, 0, 0], [4, 2, 2, 9, 0]], [2, 4]))
-    assert found.values.tolist() == [1, 3, 4, 2, 2, 9]
-    assert found.dense_shape.tolist() == [2, 4]
+    result = _run(ctc.dense_labels_to_sparse([[1, 3, 3, 0, 0], [4, 2, 2, 9, 0]], [2, 4]))
+    assert result.values.tolist() == [1, 3, 4, 2, 2, 9]
+    assert result.dense_shape.tolist() == [2, 4]
 
 
 def test_states_with_the_same_index_are_summed():

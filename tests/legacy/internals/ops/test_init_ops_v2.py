@@ -56,8 +56,8 @@ def test_matrices():
 
 def test_what_is_drawn_has_a_floating_type():
     assert _run(init.RandomUniform(0, 7)([5], tf.int32)).dtype == np.int32
-    for made in (init.TruncatedNormal(), init.RandomNormal(), init.Orthogonal()):
+    for item in (init.TruncatedNormal(), init.RandomNormal(), init.Orthogonal()):
         with pytest.raises(ValueError, match="Expected floating point dtype"):
-            made([2, 2], tf.int32)
+            item([2, 2], tf.int32)
     with pytest.raises(ValueError, match="Invalid `mode`"):
         init.VarianceScaling(mode="other")

@@ -24,9 +24,11 @@ def test_a_convolution_is_kept_for_inputs_of_a_shape(layout, session):
     given = x.transpose([0, 3, 1, 2]) if layout == "NCHW" else x
     kind = tf.python.ops.nn_ops.Convolution
     convolve = kind(tf.TensorShape(given.shape), tf.TensorShape(w.shape), "SAME", [2, 2], data_format=layout)
-    made = session.run(convolve(given, w))
+    result = session.run(convolve(given, w))
     wanted = session.run(tf.nn.conv2d(x, w, [1, 2, 2, 1], "SAME"))
-    np.testing.assert_allclose(made.transpose([0, 2, 3, 1]) if layout == "NCHW" else made, wanted, rtol=1e-5)
+    np.testing.assert_allclose(
+        result.transpose([0, 2, 3, 1]) if layout == "NCHW" else result, wanted, rtol=1e-5
+    )
     with pytest.raises(ValueError, match="number of input channels does not match"):
         kind(tf.TensorShape([2, 5, 5, 2]), tf.TensorShape(w.shape), "SAME")
     with pytest.raises(ValueError, match="input tensor must have rank 4"):

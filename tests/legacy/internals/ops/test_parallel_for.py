@@ -23,17 +23,17 @@ def test_results_of_all_iterations_are_stacked(count):
     x = tf.range(count, dtype=tf.float32)
     doubled, number = control_flow_ops.pfor(lambda i: (tf.gather(x, i) * 2.0, i), count)
     assert doubled.shape == [count]
-    found = value([doubled, number])
-    np.testing.assert_array_equal(found[0], 2.0 * np.arange(count))
-    np.testing.assert_array_equal(found[1], np.arange(count))
+    result = value([doubled, number])
+    np.testing.assert_array_equal(result[0], 2.0 * np.arange(count))
+    np.testing.assert_array_equal(result[1], np.arange(count))
 
 
 def test_the_number_of_iterations_may_be_a_tensor():
     count = tf.placeholder(tf.int32, [])
     looped = control_flow_ops.for_loop(lambda i: i * i, tf.int32, count)
     stacked = control_flow_ops.pfor(lambda i: i * i, count)
-    for found in value([looped, stacked], {count: 4}):
-        np.testing.assert_array_equal(found, [0, 1, 4, 9])
+    for item in value([looped, stacked], {count: 4}):
+        np.testing.assert_array_equal(item, [0, 1, 4, 9])
 
 
 def test_a_loop_function_may_reduce_over_all_iterations():
@@ -66,19 +66,19 @@ def test_a_jacobian_has_the_shape_of_the_output_then_of_the_input(use_pfor):
     y = tf.einsum("ij,k->ik", x * x, w)
     of_x, of_w, nothing = gradients.jacobian(y, [x, w, tf.constant(1.0)], use_pfor=use_pfor)
     assert (of_x.shape, of_w.shape, nothing) == ([2, 3, 2, 2], [2, 3, 3], None)
-    found = value([of_x, of_w])
+    result = value([of_x, of_w])
     expected = np.einsum(
         "ia,ab,k->ikab", np.eye(2), 2.0 * np.array([[1.0, 2.0], [3.0, 4.0]]), [1.0, 2.0, 3.0]
     )
-    np.testing.assert_allclose(found[0], expected)
-    np.testing.assert_allclose(found[1], np.einsum("i,kc->ikc", [5.0, 25.0], np.eye(3)))
+    np.testing.assert_allclose(result[0], expected)
+    np.testing.assert_allclose(result[1], np.einsum("i,kc->ikc", [5.0, 25.0], np.eye(3)))
 
 
 @pytest.mark.parametrize("use_pfor", [True, False])
 def test_a_batch_jacobian_stays_within_rows(use_pfor):
     x = tf.placeholder(tf.float32, [None, 2])
-    found = value(gradients.batch_jacobian(x * x, x, use_pfor=use_pfor), {x: [[1.0, 2.0], [3.0, 4.0]]})
-    np.testing.assert_allclose(found, [[[2.0, 0.0], [0.0, 4.0]], [[6.0, 0.0], [0.0, 8.0]]])
+    result = value(gradients.batch_jacobian(x * x, x, use_pfor=use_pfor), {x: [[1.0, 2.0], [3.0, 4.0]]})
+    np.testing.assert_allclose(result, [[[2.0, 0.0], [0.0, 4.0]], [[6.0, 0.0], [0.0, 8.0]]])
     with pytest.raises(ValueError, match="Need first dimension"):
         gradients.batch_jacobian(tf.zeros([3, 2]), tf.zeros([2, 2]))
 
@@ -86,9 +86,9 @@ def test_a_batch_jacobian_stays_within_rows(use_pfor):
 def test_a_jacobian_of_a_loop_is_found_however_many_elements_there_are():
     x = tf.constant([1.0, 2.0, 3.0])
     y = tf.scan(lambda a, e: a * e, tf.ones([90]) * 2.0, initializer=x)
-    made = gradients.jacobian(y, x)
-    assert made.shape == [90, 3, 3]
-    np.testing.assert_allclose(value(made[2]), 8.0 * np.eye(3))
+    result = gradients.jacobian(y, x)
+    assert result.shape == [90, 3, 3]
+    np.testing.assert_allclose(value(result[2]), 8.0 * np.eye(3))
 
 
 def test_the_base_of_tests_compares_both_loops():

@@ -24,13 +24,13 @@ def test_strings_are_split_into_ragged_tensors():
 def test_what_is_ragged_stays_so():
     convert = ragged.ragged_tensor.convert_to_tensor_or_ragged_tensor
     value = tf.ragged.constant_value([[1, 2], [3]])
-    made = convert(value)
-    assert ragged.ragged_tensor.is_ragged(value) and ragged.ragged_tensor.is_ragged(made)
-    assert _run(made).to_list() == [[1, 2], [3]]
-    assert convert(made) is made
+    result = convert(value)
+    assert ragged.ragged_tensor.is_ragged(value) and ragged.ragged_tensor.is_ragged(result)
+    assert _run(result).to_list() == [[1, 2], [3]]
+    assert convert(result) is result
     assert convert([1, 2], preferred_dtype=tf.float32).dtype == tf.float32
     with pytest.raises(ValueError, match="requested dtype string"):
-        convert(made, tf.string)
+        convert(result, tf.string)
 
 
 def test_rows_are_counted_with_one_type():

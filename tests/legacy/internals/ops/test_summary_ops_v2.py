@@ -21,9 +21,9 @@ def written(folder):
 def run(writer, times=1):
     with tf.Session() as sess:
         sess.run([tf.global_variables_initializer(), writer.init()])
-        made = [sess.run(tf.summary.all_v2_summary_ops()) for _ in range(times)]
+        result = [sess.run(tf.summary.all_v2_summary_ops()) for _ in range(times)]
         sess.run(writer.close())
-    return made
+    return result
 
 
 def test_numbers_and_texts_have_the_tag_of_their_scope(tmp_path):

@@ -11,12 +11,12 @@ import tensorfleet as tf
 def test_outputs_of_training_are_named_by_what_they_are():
     loss, value = tf.constant(1.0), tf.constant(2.0)
     metrics = {("a", "b"): (value, tf.no_op()), "metrics": (value, value)}
-    made = export_output.TrainOutput(loss, {"y": value}, metrics)
-    assert made.loss == {"loss": loss} and made.predictions == {"predictions/y": value}
-    update = made.metrics.pop("metrics/a/b/update_op")
+    output = export_output.TrainOutput(loss, {"y": value}, metrics)
+    assert output.loss == {"loss": loss} and output.predictions == {"predictions/y": value}
+    update = output.metrics.pop("metrics/a/b/update_op")
     assert update.op.control_inputs[0].type == "NoOp"
-    assert made.metrics == dict.fromkeys(["metrics/a/b/value", "metrics/value", "metrics/update_op"], value)
-    signature = made.as_signature_def({"x": loss})
+    assert output.metrics == dict.fromkeys(["metrics/a/b/value", "metrics/value", "metrics/update_op"], value)
+    signature = output.as_signature_def({"x": loss})
     assert signature.method_name == "tensorflow/supervised/training"
 
 
@@ -36,8 +36,8 @@ def test_outputs_by_mode():
     predictions = {"y": tf.constant(1.0)}
     (output,) = export_utils.export_outputs_for_mode(mode_keys.KerasModeKeys.TEST, None, predictions).values()
     assert isinstance(output, export_output.EvalOutput)
-    found = export_utils.export_outputs_for_mode(mode_keys.EstimatorModeKeys.PREDICT, None, predictions)
-    assert found["serving_default"].outputs == predictions
+    result = export_utils.export_outputs_for_mode(mode_keys.EstimatorModeKeys.PREDICT, None, predictions)
+    assert result["serving_default"].outputs == predictions
     with pytest.raises(ValueError, match="not found for mode"):
         export_utils.export_outputs_for_mode("rest")
 

@@ -47,5 +47,5 @@ def test_the_files_of_a_model_are_found_by_their_tensors(tmp_path):
         builder.add_meta_graph_and_variables(sess, ["tag"], assets_collection=assets)
     builder.save()
     meta = loader_impl.SavedModelLoader(str(tmp_path / "model")).get_meta_graph_def_from_tags(["tag"])
-    found = loader_impl.get_asset_tensors(str(tmp_path / "model"), meta)
-    assert found == {"file:0": str(tmp_path / "model" / "assets" / "words.txt")}
+    result = loader_impl.get_asset_tensors(str(tmp_path / "model"), meta)
+    assert result == {"file:0": str(tmp_path / "model" / "assets" / "words.txt")}

@@ -9,13 +9,13 @@ import tensorfleet as tf
 
 @pytest.fixture
 def writer(tmp_path):
-    made = tf.summary.FileWriter(str(tmp_path))
-    tensorboard_logging.set_summary_writer(made)
+    writer = tf.summary.FileWriter(str(tmp_path))
+    tensorboard_logging.set_summary_writer(writer)
     before = tensorboard_logging.get_verbosity()
-    yield made
+    yield writer
     tensorboard_logging.set_verbosity(before)
     tensorboard_logging._clear_summary_writer()
-    made.close()
+    writer.close()
 
 
 def test_messages_from_a_level_on_are_in_the_event_file(writer, tmp_path):
@@ -26,8 +26,8 @@ def test_messages_from_a_level_on_are_in_the_event_file(writer, tmp_path):
     tensorboard_logging.debug("this too")
     writer.close()
     (path,) = tmp_path.iterdir()
-    found = [(e.log_message.level, e.log_message.message) for e in tf.train.summary_iterator(str(path))]
-    assert found[1:] == [(LogMessage.ERROR, "it is shown"), (LogMessage.DEBUGGING, "this too")]
+    items = [(e.log_message.level, e.log_message.message) for e in tf.train.summary_iterator(str(path))]
+    assert items[1:] == [(LogMessage.ERROR, "it is shown"), (LogMessage.DEBUGGING, "this too")]
 
 
 def test_unknown_levels_and_a_missing_writer_are_errors(writer):

@@ -28,5 +28,5 @@ def test_the_clock_is_put_back_after_a_test():
         pass
     assert checkpoint_management.time is time
     with tf.Graph().as_default():
-        made = tf.train.CheckpointManager(tf.train.Checkpoint(v=tf.Variable(1.0)), "nowhere", 2)
-        assert abs(made._preserved - time.time()) < 3600
+        manager = tf.train.CheckpointManager(tf.train.Checkpoint(v=tf.Variable(1.0)), "nowhere", 2)
+        assert abs(manager._preserved - time.time()) < 3600

@@ -18,15 +18,15 @@ from tensorfleet.python.util import (
 
 
 def test_a_registry_finds_what_was_registered_once():
-    found = registry.Registry("things")
-    found.register(test_a_registry_finds_what_was_registered_once)
-    found.register(3, "three")
-    assert found.lookup("three") == 3
-    assert "three" in found.list()
+    result = registry.Registry("things")
+    result.register(test_a_registry_finds_what_was_registered_once)
+    result.register(3, "three")
+    assert result.lookup("three") == 3
+    assert "three" in result.list()
     with pytest.raises(KeyError, match="Registering two things with name 'three'"):
-        found.register(4, "three")
+        result.register(4, "three")
     with pytest.raises(LookupError, match="things registry has no entry for: four"):
-        found.lookup("four")
+        result.lookup("four")
 
 
 def test_a_stack_knows_the_lines_that_pushed():
@@ -130,9 +130,9 @@ def test_functions_are_looked_at_through_decorators():
         tf_inspect.getargspec(functools.partial(lambda a, b: a, a=3))
     assert tf_inspect.getargspec(Kind) == (["self", "x", "y"], None, None, (1,))
     assert tf_inspect.getcallargs(decorated, 1, c=3) == {"a": 1, "b": 2, "rest": (), "more": {"c": 3}}
-    told = tf_inspect.ArgSpec(["q"], None, None, (7,))
-    with_told = tf_decorator.make_decorator(function, lambda q: q, "mine", "", told)
-    assert tf_inspect.getargspec(with_told) == told
+    spec = tf_inspect.ArgSpec(["q"], None, None, (7,))
+    with_told = tf_decorator.make_decorator(function, lambda q: q, "mine", "", spec)
+    assert tf_inspect.getargspec(with_told) == spec
     assert tf_inspect.getcallargs(with_told) == {"q": 7}
     assert tf_inspect.isfunction(decorated)
     assert tf_inspect.getsource(decorated) == tf_inspect.getsource(function)
@@ -153,9 +153,9 @@ def test_the_stack_ends_where_it_was_asked_for():
 
 
 def test_a_registry_says_where_a_name_was_registered_first():
-    found = registry.Registry("things")
-    found.register(3, "three")
+    result = registry.Registry("things")
+    result.register(3, "three")
     with pytest.raises(
         KeyError, match=r"\(Previous registration was in test_a_registry_says\w+ .*test_dispatch"
     ):
-        found.register(4, "three")
+        result.register(4, "three")

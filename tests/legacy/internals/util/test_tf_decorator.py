@@ -20,9 +20,9 @@ def test_decorated_functions_keep_what_they_were_given():
         return plain(x)
 
     wrapped.own = 3
-    made = make_decorator(plain, wrapped)
-    assert made.mark == 1 and made.own == 3
-    assert made.__qualname__ == plain.__qualname__ and made.__wrapped__ is plain
+    result = make_decorator(plain, wrapped)
+    assert result.mark == 1 and result.own == 3
+    assert result.__qualname__ == plain.__qualname__ and result.__wrapped__ is plain
 
 
 def test_functions_of_the_configuration_are_found_inside():

@@ -94,16 +94,16 @@ def test_images_are_prepared_as_each_network_was_trained():
     torch = A.densenet.preprocess_input(x)[0, 0, 0]
     np.testing.assert_allclose(torch, [(1 - 0.485) / 0.229, -0.456 / 0.224, -0.406 / 0.225], rtol=1e-5)
     with tf.Session() as session:
-        made = A.vgg16.preprocess_input(tf.constant(x.astype("float32")))
-        np.testing.assert_allclose(session.run(made), A.vgg16.preprocess_input(x), rtol=1e-5)
+        result = A.vgg16.preprocess_input(tf.constant(x.astype("float32")))
+        np.testing.assert_allclose(session.run(result), A.vgg16.preprocess_input(x), rtol=1e-5)
     first = A.vgg16.preprocess_input(x.transpose([0, 3, 1, 2]), data_format="channels_first")
     np.testing.assert_allclose(first.transpose([0, 2, 3, 1]), A.vgg16.preprocess_input(x))
 
 
 def test_a_layer_that_does_not_ask_whether_it_is_trained_is_not_told():
     x = tf.ones([2, 3])
-    made = tf.keras.layers.Flatten()(tf.keras.layers.Dense(4)(x, training=True), training=False)
-    assert made.shape.as_list() == [2, 4]
+    result = tf.keras.layers.Flatten()(tf.keras.layers.Dense(4)(x, training=True), training=False)
+    assert result.shape.as_list() == [2, 4]
 
 
 def test_layers_inside_of_a_call_for_training_are_called_for_training():

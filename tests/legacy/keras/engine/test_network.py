@@ -46,9 +46,9 @@ def test_a_sequential_model_refuses_tensors_that_are_no_inputs():
 
 def test_a_sequential_model_is_made_when_it_is_called():
     model = tf.keras.models.Sequential([layers.Flatten(), layers.Dropout(0.5), layers.Dense(2)], name="net")
-    made = model(tf.ones([1, 2, 2]), training=False)
+    result = model(tf.ones([1, 2, 2]), training=False)
     assert [v.op.name for v in tf.trainable_variables()] == ["net/dense/kernel", "net/dense/bias"]
-    assert made.op.name == "net/dense/BiasAdd"
+    assert result.op.name == "net/dense/BiasAdd"
     assert model.get_layer("dense") is model.layers[2]
 
 
@@ -59,9 +59,9 @@ def test_a_model_of_inputs_and_outputs_is_applied_to_others(session):
     model = tf.keras.Model(inputs=[a, b], outputs=layers.Lambda(lambda t: t * 2.0)(total))
     kinds = [type(layer).__name__ for layer in model.layers]
     assert kinds == ["InputLayer", "InputLayer", "Dense", "Add", "Lambda"]
-    made = model([tf.ones([1, 2]), tf.zeros([1, 2])])
+    result = model([tf.ones([1, 2]), tf.zeros([1, 2])])
     session.run(tf.global_variables_initializer())
-    assert session.run(made).tolist() == [[4.0, 4.0, 4.0]]
+    assert session.run(result).tolist() == [[4.0, 4.0, 4.0]]
     assert session.run(model.output, {a: [[1, 1]], b: [[1, 1]]}).tolist() == [[8.0, 8.0, 8.0]]
 
 
@@ -115,7 +115,7 @@ def test_settings():
 def test_losses_by_hand(session):
     losses = tf.keras.losses
     true, predicted = np.array([[0.0, 1.0]], np.float32), np.array([[0.25, 0.75]], np.float32)
-    made = [
+    results = [
         losses.mse(true, predicted),
         losses.categorical_crossentropy(true, predicted),
         losses.sparse_categorical_crossentropy([1], predicted),
@@ -123,14 +123,14 @@ def test_losses_by_hand(session):
         losses.SparseCategoricalCrossentropy(from_logits=True)([1], [[0.0, 0.0]]),
         losses.MeanSquaredError(reduction="sum")(true, predicted, sample_weight=[2.0]),
     ]
-    got = [np.ravel(v)[0] for v in session.run(made)]
+    got = [np.ravel(v)[0] for v in session.run(results)]
     log = -np.log(0.75)
     np.testing.assert_allclose(got, [0.0625, log, log, log, np.log(2), 0.125], rtol=1e-5)
 
 
 def test_categories():
-    made = tf.keras.utils.to_categorical([[2], [0]])
-    assert made.tolist() == [[0, 0, 1], [1, 0, 0]] and made.dtype == np.float32
+    result = tf.keras.utils.to_categorical([[2], [0]])
+    assert result.tolist() == [[0, 0, 1], [1, 0, 0]] and result.dtype == np.float32
     assert tf.keras.utils.to_categorical(1, 3).tolist() == [0, 1, 0]
 
 

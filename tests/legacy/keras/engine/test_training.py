@@ -63,17 +63,17 @@ def test_every_optimizer_trains_whole_variables_and_rows(name):
     ids = tf.keras.Input((2,), dtype="int32")
     hidden = layers.Flatten()(layers.Embedding(5, 3)(ids))
     model = tf.keras.Model(ids, layers.Dense(1)(hidden))
-    made = tf.keras.optimizers.get(name)
-    made.learning_rate = 0.1
-    model.compile(made, "mse")
+    result = tf.keras.optimizers.get(name)
+    result.learning_rate = 0.1
+    model.compile(result, "mse")
     rows = np.array([[0, 1], [2, 1]])
     before = model.get_weights()
     losses = [model.train_on_batch(rows, np.array([5.0, -5.0])) for _ in range(3)]
     assert losses[2] < losses[0]
     after = model.get_weights()
     np.testing.assert_array_equal(after[0][3:], before[0][3:])
-    again = tf.keras.optimizers.deserialize(tf.keras.optimizers.serialize(made))
-    assert type(again) is type(made) and again.get_config()["learning_rate"] == pytest.approx(0.1)
+    again = tf.keras.optimizers.deserialize(tf.keras.optimizers.serialize(result))
+    assert type(again) is type(result) and again.get_config()["learning_rate"] == pytest.approx(0.1)
 
 
 def test_an_optimizer_of_train_is_wrapped():

@@ -30,8 +30,8 @@ def test_states_given_are_inputs_of_the_layer():
     first = tf.keras.Model(source, states).predict(x)
     whole = tf.keras.Model([source, target], outputs).predict([x, y])
     for i in range(3):
-        made, *first = step.predict([y[:, i : i + 1], *first])
-        np.testing.assert_allclose(made[:, 0], whole[:, i], rtol=1e-4, atol=1e-6)
+        result, *first = step.predict([y[:, i : i + 1], *first])
+        np.testing.assert_allclose(result[:, 0], whole[:, i], rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize("kind", ["SimpleRNN", "GRU", "LSTM", "RNN"])
@@ -82,8 +82,8 @@ class Adding(layers.Layer):
     state_size = output_size = 2
 
     def call(self, inputs, states, constants):
-        made = states[0] + inputs + constants[0]
-        return made, [made]
+        result = states[0] + inputs + constants[0]
+        return result, [result]
 
 
 def test_constants_are_seen_by_each_step():

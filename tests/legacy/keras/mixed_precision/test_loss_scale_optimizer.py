@@ -62,10 +62,10 @@ def test_a_step_without_finite_gradients_changes_nothing_but_the_scale():
 def test_losses_and_gradients_are_scaled_by_hand():
     optimizer = precision.LossScaleOptimizer(tf.keras.optimizers.SGD(0.5), 4.0)
     scaled = optimizer.get_scaled_loss(tf.constant(3.0))
-    made = optimizer.get_unscaled_gradients([tf.constant(8.0), None])
-    assert made[1] is None
+    grads = optimizer.get_unscaled_gradients([tf.constant(8.0), None])
+    assert grads[1] is None
     with tf.Session() as sess:
-        assert sess.run([scaled, made[0]]) == [12.0, 2.0]
+        assert sess.run([scaled, grads[0]]) == [12.0, 2.0]
     with pytest.raises(ValueError, match="does not support wrapping optimizers with a clipnorm"):
         precision.LossScaleOptimizer(tf.keras.optimizers.SGD(0.5, clipnorm=1.0), 4.0)
     with pytest.raises(ValueError, match="must be an instance of OptimizerV2"):
@@ -76,5 +76,5 @@ def test_a_model_is_trained_by_one():
     model = tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=(2,))])
     model.compile(precision.LossScaleOptimizer(tf.keras.optimizers.SGD(0.1), 128.0), "mse")
     x = np.random.RandomState(0).rand(32, 2).astype(np.float32)
-    found = model.fit(x, x.sum(1), epochs=20, verbose=0).history["loss"]
-    assert found[-1] < found[0] / 2
+    result = model.fit(x, x.sum(1), epochs=20, verbose=0).history["loss"]
+    assert result[-1] < result[0] / 2

@@ -32,9 +32,9 @@ def test_an_image_is_written_and_read(folder):
 
 
 def test_folders_are_classes(folder, capsys):
-    made = image.ImageDataGenerator(rescale=1 / 50.0, validation_split=0.2)
-    train = made.flow_from_directory(folder, (3, 3), batch_size=4, subset="training", shuffle=False)
-    held = made.flow_from_directory(folder, (3, 3), class_mode="binary", subset="validation")
+    generator = image.ImageDataGenerator(rescale=1 / 50.0, validation_split=0.2)
+    train = generator.flow_from_directory(folder, (3, 3), batch_size=4, subset="training", shuffle=False)
+    held = generator.flow_from_directory(folder, (3, 3), class_mode="binary", subset="validation")
     assert capsys.readouterr().out.splitlines() == [
         "Found 8 images belonging to 2 classes.",
         "Found 2 images belonging to 2 classes.",
@@ -61,8 +61,8 @@ def test_batches_are_written_if_asked_for(folder, tmp_path):
 
 def test_the_same_seed_draws_the_same_batches():
     x = RANDOM.rand(10, 6, 6, 1)
-    made = image.ImageDataGenerator(horizontal_flip=True, rotation_range=30)
-    first, second = (made.flow(x, np.arange(10), batch_size=4, seed=3) for _ in range(2))
+    generator = image.ImageDataGenerator(horizontal_flip=True, rotation_range=30)
+    first, second = (generator.flow(x, np.arange(10), batch_size=4, seed=3) for _ in range(2))
     for _ in range(4):
         (a, i), (b, j) = next(first), next(second)
         np.testing.assert_array_equal(a, b)

@@ -98,7 +98,7 @@ def test_weights_and_the_optimizer_in_a_checkpoint(tmp_path):
     model.fit(X, Y, epochs=1, verbose=0)
     model.load_weights(path)
     assert K.get_value(model.optimizer.iterations) == 2
-    with pytest.raises(OSError, match="no checkpoint and no HDF5"):
+    with pytest.raises(OSError, match="neither a checkpoint nor an HDF5 file"):
         model.load_weights(str(tmp_path / "nothing"))
 
 

@@ -86,12 +86,12 @@ class Counting(tf.keras.utils.Sequence):
 
 @pytest.mark.parametrize("processes", [False, True])
 def test_batches_are_made_ahead_in_order(processes):
-    made = tf.keras.utils.OrderedEnqueuer(Counting(), use_multiprocessing=processes)
-    made.start(workers=2, max_queue_size=2)
-    items = made.get()
+    enqueuer = tf.keras.utils.OrderedEnqueuer(Counting(), use_multiprocessing=processes)
+    enqueuer.start(workers=2, max_queue_size=2)
+    items = enqueuer.get()
     assert [next(items) for _ in range(7)] == [0, 1, 2, 10, 11, 12, 20]
-    made.stop()
-    assert not made.is_running()
+    enqueuer.stop()
+    assert not enqueuer.is_running()
 
 
 def test_a_generator_that_fails_ends_its_queue():
@@ -99,13 +99,13 @@ def test_a_generator_that_fails_ends_its_queue():
         yield 1
         raise KeyError("broken")
 
-    made = tf.keras.utils.GeneratorEnqueuer(failing())
-    made.start()
-    items = made.get()
+    enqueuer = tf.keras.utils.GeneratorEnqueuer(failing())
+    enqueuer.start()
+    items = enqueuer.get()
     assert next(items) == 1
     with pytest.raises(KeyError, match="broken"):
         next(items)
-    assert not made.is_running()
+    assert not enqueuer.is_running()
 
 
 def build(units=3):
@@ -117,11 +117,11 @@ def build(units=3):
 def test_models_are_estimators_of_scikit_learn():
     wrappers = tf.keras.wrappers.scikit_learn
     x, y = RANDOM.rand(30, 4), np.array(["a", "b", "c"])[RANDOM.randint(0, 3, 30)]
-    made = wrappers.KerasClassifier(build, epochs=1, verbose=0, units=5)
-    made.fit(x, y)
-    assert made.model.layers[0].units == 5 and set(made.predict(x)) <= set("abc")
-    assert made.predict_proba(x).shape == (30, 3) and 0 <= made.score(x, y) <= 1
-    assert made.get_params() == {"epochs": 1, "verbose": 0, "units": 5, "build_fn": build}
+    classifier = wrappers.KerasClassifier(build, epochs=1, verbose=0, units=5)
+    classifier.fit(x, y)
+    assert classifier.model.layers[0].units == 5 and set(classifier.predict(x)) <= set("abc")
+    assert classifier.predict_proba(x).shape == (30, 3) and 0 <= classifier.score(x, y) <= 1
+    assert classifier.get_params() == {"epochs": 1, "verbose": 0, "units": 5, "build_fn": build}
     with pytest.raises(ValueError, match="foo is not a legal parameter"):
         wrappers.KerasClassifier(build, foo=1)
 
