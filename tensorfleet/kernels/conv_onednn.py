@@ -6,10 +6,7 @@ shapes and the machine alone, never on who is free, so that sums over examples c
 
 from __future__ import annotations
 
-import contextlib
 import itertools
-import threading
-from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -22,11 +19,12 @@ from tensorfleet.kernels.onednn_library import (
     Geometry,
     OneDnn,
     arguments,
+    calls_allowed,
     channels_last,
     filters_last,
     library,
 )
-from tensorfleet.kernels.parallel_for import core_count, wanted_threads
+from tensorfleet.kernels.parallel_for import thread_count
 from tensorfleet.kernels.windows import WindowGrid
 
 # Fewer multiplications take XLA no longer than a call takes (20 us), and a part no longer than it takes a thread to wake up.
@@ -37,24 +35,12 @@ _TARGET = "tensorfleet_convolution"
 _MAX_PLANS = 512
 _ALIGNMENT_BYTES = 64
 
-_of_thread = threading.local()
 _arenas: list[Array] = []  # memory that calls have left; one call takes one
-
-
-@contextlib.contextmanager
-def allowed() -> Iterator[None]:
-    """Lets what is traced inside call the library: the program will run on the CPU."""
-    before = getattr(_of_thread, "allowed", False)
-    _of_thread.allowed = True
-    try:
-        yield
-    finally:
-        _of_thread.allowed = before
 
 
 def planned(kind: str, dtype: np.dtype[Any], win: WindowGrid, filters: int) -> Geometry | None:
     """The convolution or gradient of `win` with so many filters for the library, None if it does not suit it."""
-    if not getattr(_of_thread, "allowed", False) or dtype != np.float32 or library() is None:
+    if not calls_allowed() or dtype != np.float32 or library() is None:
         return None
     inner = slice(1, -1)
     geometry = Geometry(
@@ -90,7 +76,7 @@ def convolve(xp: ArrayModule, geometry: Geometry, first: Array, second: Array) -
 
 def _suits(geometry: Geometry) -> bool:
     """Whether it is large enough, and each window sees some of the image."""
-    threads = _thread_count()
+    threads = thread_count()
     return (
         geometry.multiplications() >= MIN_MULTIPLICATIONS
         and min(*geometry.x, *geometry.w, *geometry.y) > 0
@@ -107,10 +93,6 @@ def _suits(geometry: Geometry) -> bool:
             )
         )
     )
-
-
-def _thread_count() -> int:
-    return min(core_count(), wanted_threads() or core_count())
 
 
 @lru_cache(1)
@@ -241,7 +223,7 @@ def _division(geometry: Geometry) -> Dims:
     """How many examples each part has."""
     examples = geometry.x[0]
     worth = max(1, geometry.multiplications() // MIN_MULTIPLICATIONS)
-    parts = min(_thread_count(), examples, worth)
+    parts = min(thread_count(), examples, worth)
     ends = [examples * i // parts for i in range(parts + 1)]
     return tuple([end - begin for begin, end in itertools.pairwise(ends)])
 

@@ -10,8 +10,9 @@ import contextlib
 import ctypes
 import importlib.metadata
 import math
+import threading
 from collections.abc import Iterator, Sequence
-from ctypes import byref, c_int, c_int64, c_size_t, c_void_p
+from ctypes import byref, c_char, c_float, c_int, c_int64, c_size_t, c_void_p
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -33,6 +34,7 @@ _ARGUMENTS = {
     "dy": 145,
     "dw": 161,
 }
+_of_thread = threading.local()
 #: What a convolution reads and what it writes, by kind.
 OPERANDS = {"forward": ("x", "w", "y"), "input": ("dy", "w", "dx"), "filter": ("x", "dy", "dw")}
 
@@ -70,6 +72,15 @@ class Geometry:
         return math.prod(self.y[:-1]) * math.prod(self.w)
 
 
+# Of `dnnl_sgemm`: how A and B lie, rows, columns, length of the sums, the factor of the product, A and B with their
+# strides, the factor of C, C and its stride.
+_MULTIPLY: list[Any] = [
+    *[c_char, c_char, c_int64, c_int64, c_int64],
+    *[c_float, c_void_p, c_int64, c_void_p, c_int64],
+    *[c_float, c_void_p, c_int64],
+]
+
+
 class _Argument(ctypes.Structure):
     _fields_ = [("kind", c_int), ("memory", c_void_p)]
 
@@ -97,6 +108,8 @@ class OneDnn:
         self.set_address = short.dnnl_memory_set_data_handle
         self.set_address.argtypes = [c_void_p, c_void_p]
         self._execute = self._calls.dnnl_primitive_execute
+        self._multiply = self._calls.dnnl_sgemm
+        self._multiply.argtypes = _MULTIPLY
         self._engine = self.made("engine_create", "engine", _CPU, c_size_t(0))
 
     @contextlib.contextmanager
@@ -128,6 +141,15 @@ class OneDnn:
             self._set_thread_count(before)
         if status:
             raise OSError(f"oneDNN's call failed with status {status}.")
+
+    def add_product(self, sizes: Dims, a: int, b: int, c: int, strides: Dims, before: float) -> None:
+        """Sets C to A'B + `before` * C, of matrices at these addresses, whose rows lie so many numbers apart.
+
+        C has `sizes[0]` rows and `sizes[1]` columns, A and B have `sizes[2]` rows. To be called `in_this_thread`.
+        """
+        status = self._multiply(b"T", b"N", *sizes, 1.0, a, strides[0], b, strides[1], before, c, strides[2])
+        if status:
+            raise OSError(f"oneDNN's product failed with status {status}.")
 
     def layout(self, shape: Dims, strides: Dims | None = None) -> _Object:
         """A description of arrays of float32; without strides the library chooses where elements are."""
@@ -208,6 +230,22 @@ def arguments(memories: dict[str, Any]) -> Any:
 
 def _sizes(values: Sequence[int]) -> Any:
     return (c_int64 * _MAX_DIMENSIONS)(*values)
+
+
+@contextlib.contextmanager
+def allow_calls(allow: bool = True) -> Iterator[None]:
+    """Lets what is traced inside call the library: the program will run on the CPU."""
+    before = calls_allowed()
+    _of_thread.allowed = allow
+    try:
+        yield
+    finally:
+        _of_thread.allowed = before
+
+
+def calls_allowed() -> bool:
+    """Whether what this thread traces may call the library."""
+    return getattr(_of_thread, "allowed", False)
 
 
 @cache

@@ -37,6 +37,11 @@ def wanted_threads() -> int | None:
     return _wanted.get("asked") or _wanted.get("shared")
 
 
+def thread_count() -> int:
+    """Among how many threads work is divided."""
+    return min(core_count(), wanted_threads() or core_count())
+
+
 def in_parts(work: Callable[[int, int], Any], count: int, least: int) -> None:
     """Calls `work(start, stop)` for ranges that together are `range(count)`, none shorter than `least`.
 
@@ -109,7 +114,7 @@ class _Helpers:
 
     def borrowed(self, count: int) -> list[SimpleQueue[Division]]:
         """Up to `count` helpers that have nothing to do; they give themselves back."""
-        most = min(core_count(), wanted_threads() or core_count()) - 1
+        most = thread_count() - 1
         result: list[SimpleQueue[Division]] = []
         while len(result) < min(count, most):
             try:

@@ -9,11 +9,11 @@ import pytest
 import tensorfleet as tf
 from tensorfleet.kernels import conv as conv_kernels
 from tensorfleet.kernels import conv_onednn, onednn_library
+from tensorfleet.kernels.processor import has_avx512
 from tensorfleet.runtime.devices import load_jax
-from tensorfleet.runtime.segments import xla_options
 
 pytestmark = pytest.mark.skipif(
-    onednn_library.library() is None or not xla_options._has_avx512(),
+    onednn_library.library() is None or not has_avx512(),
     reason="oneDNN is not installed, or was not measured on this processor",
 )
 
@@ -30,7 +30,7 @@ def worth(monkeypatch):
 
 def traced(kernel, *arrays):
     jax, jnp = load_jax()
-    with conv_onednn.allowed():
+    with onednn_library.allow_calls():
         return jax.jit(lambda *a: kernel(jnp, *a)).trace(*arrays)
 
 
@@ -123,7 +123,7 @@ def test_without_the_library_convolutions_are_xlas(monkeypatch):
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
 def test_any_number_of_parts_gives_the_convolution(monkeypatch, threads):
-    monkeypatch.setattr(conv_onednn, "_thread_count", lambda: threads)
+    monkeypatch.setattr(conv_onednn, "thread_count", lambda: threads)
     rng = np.random.default_rng(7)
     x, w = rng.standard_normal((5, 12, 12, 16)), rng.standard_normal((3, 3, 16, 16))
     assert check_all(x, w, dict(strides=(1,) * 4, padding="SAME")) == 3

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tensorfleet.kernels import conv_library, conv_onednn
+from tensorfleet.kernels import conv_library
 from tensorfleet.kernels.aligned_memory import aligned
+from tensorfleet.kernels.onednn_library import allow_calls
 from tensorfleet.runtime.devices import jax_device, load_jax, on_cpu
 from tensorfleet.runtime.segments import background
 from tensorfleet.runtime.segments.batches import NotStackable
@@ -321,7 +322,7 @@ class Compiler(Trial):
                 padding=padding,
             )
         in_parts = in_parts and has_library_convolutions()
-        with conv_onednn.allowed(), conv_library.offered(in_parts) as offer:
+        with allow_calls(padding is None), conv_library.offered(in_parts) as offer:
             traced = jitted.trace(*args, constants)
         if owns and waits_for_itself(traced.jaxpr):  # it has to run where variables cannot change in place
             if segment.owned:

@@ -16,6 +16,7 @@ import numpy as np
 from tensorfleet.base import errors
 from tensorfleet.graph.kernels import Kernel
 from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.kernels import matmul_onednn
 from tensorfleet.kernels.rows import FUSED
 from tensorfleet.passes.plan import Part, Plan, variable_of
 from tensorfleet.runtime.kernel_errors import refused
@@ -111,8 +112,10 @@ class _Stacked(Kernel):
         self._terms = terms
 
     def call(self, first: Any, values: Sequence[Any], check: Check | None = None) -> tuple[Any, ...]:
-        """Stacks the left factors and the right ones, and multiplies."""
+        """Stacks the left factors and the right ones, and multiplies. The library needs no copies of them."""
         left, right = values[: self._terms], values[self._terms :]
+        if matmul_onednn.suits(first, left, right):
+            return (matmul_onednn.sum_of_products(first, left, right),)
         return super().call(first, [first.concatenate(left), first.concatenate(right)], check)
 
 

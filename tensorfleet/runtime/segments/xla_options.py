@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 from tensorfleet.kernels.parallel_for import core_count
+from tensorfleet.kernels.processor import has_avx512
 from tensorfleet.runtime.devices import lone_cpu
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ _unknown: set[str] = set()  # options that this version of XLA does not have
 
 def has_library_convolutions() -> bool:
     """Whether convolutions are worth handing to the library: with AVX-512, where they were measured, and few cores."""
-    return _has_avx512() and core_count() <= _MAX_CORES and _LIBRARY not in _unknown
+    return has_avx512() and core_count() <= _MAX_CORES and _LIBRARY not in _unknown
 
 
 def is_large(size: int) -> bool:
@@ -71,7 +71,7 @@ def compile_for_cpu(
     lowered, device = _lower(jax, traced, alone)
     options = {_LIBRARY: _EVERYTHING if in_parts else _NO_CONVOLUTIONS}
     if small and not in_parts and not _has_large_product(traced.jaxpr, ("conv_general_dilated",)):
-        options[_LIBRARY] = _PRODUCTS_ONLY if _has_avx512() else ""
+        options[_LIBRARY] = _PRODUCTS_ONLY if has_avx512() else ""
     elif _suits_eigen(traced.jaxpr):
         kinds = options[_LIBRARY].split(",")
         options[_LIBRARY] = ",".join(kind for kind in kinds if kind != _PRODUCTS_ONLY)
@@ -88,15 +88,6 @@ def _is_served(program: str) -> bool:
         if cropped and (name is None or name[1] not in served):
             return False
     return True
-
-
-@cache
-def _has_avx512() -> bool:
-    try:
-        with open("/proc/cpuinfo") as file:
-            return "avx512f" in file.read()
-    except OSError:  # not Linux
-        return False
 
 
 def compile_loop(
@@ -185,9 +176,13 @@ _PRODUCTS = ("dot_general", "conv_general_dilated")
 
 
 def _has_large_product(jaxpr: Jaxpr | ClosedJaxpr, kinds: tuple[str, ...] = _PRODUCTS) -> bool:
-    """Whether a product or convolution in a program, or in the loops and branches in it, is worth sharing."""
+    """Whether a product or convolution in a program, or in the loops and branches in it, is worth sharing.
+
+    A call of another library is: only large products and convolutions are handed to one.
+    """
     return any(
-        (equation.primitive.name in kinds and _multiplications(equation) > _MIN_SHARED_MULTIPLICATIONS)
+        equation.primitive.name == "ffi_call"
+        or (equation.primitive.name in kinds and _multiplications(equation) > _MIN_SHARED_MULTIPLICATIONS)
         or any(_has_large_product(inner, kinds) for inner in _inner(equation))
         for equation in _equations(jaxpr)
     )
