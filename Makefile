@@ -24,7 +24,7 @@ install = { test -x $(1)/bin/python || $(2) -m venv $(1); } && \
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help run test quick wheel peers bench chaos docs lint lock clean
+.PHONY: help run test quick wheel peers browser bench chaos docs lint lock clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,6 +46,9 @@ quick: lint ## lint, then the tests that take little time
 
 peers: $(PEERS)/.stamp ## compare with the real TensorFlow
 	$(PEERS)/bin/python -m pytest -m peers -n 2 -rR
+
+browser: $(VENV)/.browser-stamp ## look at the page of a run in a real Chromium, by mouse and by keyboard
+	CHROMIUM="$$(tools/chromium.sh)" && export CHROMIUM && $(VENV)/bin/python -m pytest -m browser tests/browser -rR
 
 # A script that cannot measure something leaves it out; the list at the end comes in any case.
 bench: $(PEERS)/.bench-stamp ## measure side by side with TensorFlow, PyTorch and JAX, for hours; then list what is slower
@@ -79,7 +82,7 @@ lint: $(VENV)/.stamp ## ruff, mypy and import-linter
 
 lock: ## pin what CI installs, in .ci/requirements.lock
 	@$(if $(UV),,$(error uv is needed: pip install uv))
-	uv pip compile --quiet --universal --python-version 3.11 --extra dev --extra peers --extra docs --no-annotate --no-header \
+	uv pip compile --quiet --universal --python-version 3.11 --extra dev --extra peers --extra docs --extra browser --no-annotate --no-header \
 	    --output-file .ci/requirements.lock pyproject.toml
 
 clean: ## remove environments, caches and build output
@@ -98,6 +101,10 @@ $(PEERS)/.stamp: pyproject.toml
 
 $(PEERS)/.bench-stamp: $(PEERS)/.stamp
 	$(call install,$(PEERS),$(PEERS_PYTHON),bench)
+	@touch $@
+
+$(VENV)/.browser-stamp: $(VENV)/.stamp
+	$(call install,$(VENV),$(PYTHON),browser)
 	@touch $@
 
 $(VENV)/.docs-stamp: $(VENV)/.stamp

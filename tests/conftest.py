@@ -9,6 +9,8 @@ import zlib
 
 # Tests compare numbers, so they run where every machine gives the same ones.
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+# Runs of the command serve no page, but for the tests of the page.
+os.environ.setdefault("TENSORFLEET_DASHBOARD", "off")
 
 import hypothesis
 import numpy as np

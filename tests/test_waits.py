@@ -9,6 +9,7 @@ WAITS = {"wait", "join", "get", "acquire", "communicate", "result"}
 
 # What has no deadline, by file and function, and what ends it.
 ENDED_BY = {
+    "tensorfleet/cli/dashboard/simulated_server.py:main": "whoever started the simulation, by Ctrl-C",
     "tensorfleet/runtime/scheduling/cooperative.py:run": "the step's items, each of which ends at its step's deadline or cancellation",
     "tensorfleet/runtime/scheduling/threads.py:run": "the step's items, each of which ends at its step's deadline or cancellation",
     "tensorfleet/runtime/scheduling/host_ops.py:run": "whoever computes the variable's new value; locks are taken in one order",

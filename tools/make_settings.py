@@ -42,6 +42,8 @@ def page() -> str:
 def _default(setting: settings.Setting[Any]) -> str:
     if setting.default in ("", False):
         return ""
+    if isinstance(setting.default, str):
+        return f"`{setting.default}`"
     return f"{setting.default:g}" if isinstance(setting.default, float) else f"{setting.default:,}"
 
 

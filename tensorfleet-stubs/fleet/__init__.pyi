@@ -3,7 +3,9 @@ from tensorfleet.api.train.sync_replicas import dropped_gradients as dropped_gra
 from tensorfleet.cluster.transport.token import secure as secure
 from tensorfleet.fleet.placement import explain_placement as explain_placement
 from tensorfleet.fleet.staleness import StalenessOptimizer as StalenessOptimizer
+from tensorfleet.fleet.statistics import stats as stats
 from tensorfleet.fleet.stopping import stop_server as stop_server
 from tensorfleet.fleet.timeline import Timeline as Timeline
+from tensorfleet.fleet.tracing import trace as trace
 import builtins
 __version__: builtins.str

@@ -38,10 +38,22 @@ def get_logger() -> logging.Logger:
             # A script that has configured logging keeps its own handlers: no line appears twice.
             if not logging.getLogger().handlers and not _logger.handlers:
                 handler = logging.StreamHandler(sys.stderr)
-                handler.setFormatter(logging.Formatter(logging.BASIC_FORMAT))
+                handler.setFormatter(_formatter())
                 handler.addFilter(_shown_once)
                 _logger.addHandler(handler)
     return _logger
+
+
+def _formatter() -> logging.Formatter:
+    import logging
+
+    from tensorfleet.base import settings
+
+    if settings.LOG_FORMAT() == "json":
+        from tensorfleet.base.log_lines import JsonFormatter
+
+        return JsonFormatter()
+    return logging.Formatter(logging.BASIC_FORMAT)
 
 
 def _shown_once(record: logging.LogRecord) -> bool:

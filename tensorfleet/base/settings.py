@@ -71,6 +71,16 @@ def _seconds(name: str, default: float, purpose: str, at_least: float = 0.0) -> 
     return _declare(Setting(_PREFIX + name, default, parse, "a number of seconds", purpose))
 
 
+def _choice(name: str, choices: tuple[str, ...], purpose: str) -> Setting[str]:
+    def parse(text: str) -> str:
+        if text not in choices:
+            raise ValueError
+        return text
+
+    kind = f"{', '.join(choices[:-1])} or {choices[-1]}"
+    return _declare(Setting(_PREFIX + name, choices[0], parse, kind, purpose))
+
+
 def _count(name: str, default: int, purpose: str) -> Setting[int]:
     def parse(text: str) -> int:
         value = int(text)
@@ -143,6 +153,15 @@ WIRE = _text(
 MAX_FRAME = _count("MAX_FRAME", 64 << 30, "The largest message that a task accepts, in bytes.")
 MAX_NODES = _count("MAX_NODES", 1_000_000, "The largest graph that is accepted, in nodes.")
 
+# -- Looking into running tasks -------------------------------------------------------------------------------------
+
+INSPECTION = _choice(
+    "INSPECTION",
+    ("full", "stats", "off"),
+    "What a running task tells those who have the token: `stats` gives no values of tensors and attaches no debugger; "
+    "`off` refuses every question.",
+)
+
 # -- Files ----------------------------------------------------------------------------------------------------------
 
 CACHE = _text(
@@ -150,6 +169,28 @@ CACHE = _text(
     "The folder of compiled programs, `~/.cache/tensorfleet/xla` by default. Set to nothing: no cache.",
 )
 STATE = _text("STATE", "The folder in which runs on this machine are registered, for `tensorfleet ps`.")
+
+LOG_FORMAT = _choice(
+    "LOG_FORMAT",
+    ("text", "json"),
+    "`json`: each line that `tf.logging` writes is a JSON object with time, task, level and text.",
+)
+
+# -- The page -------------------------------------------------------------------------------------------------------
+
+DASHBOARD = _text(
+    "DASHBOARD",
+    "Where `tensorfleet run` serves its page: `off`, `PORT` or `HOST:PORT`. `--dashboard` goes first.",
+)
+DASHBOARD_KEY = _text(
+    "DASHBOARD_KEY",
+    "The key of the page, where a new one for each run is not wanted: for Prometheus. 16 characters or more.",
+)
+
+METRICS = _text(
+    "METRICS",
+    "`HOST:PORT` or `PORT`: a launched task answers `/healthz` there, and `/metrics` with the key of the page.",
+)
 
 # -- What the launcher tells its tasks ------------------------------------------------------------------------------
 
@@ -159,6 +200,11 @@ ALONE = _text("ALONE", "The file that exists when all workers but one have ended
 STAYS = _switch("STAYS", "A parameter server serves until the launcher ends it.", internal=True)
 HOST = _text("HOST", "The name of a task's machine, as its script expects it.", internal=True)
 PLACED = _text("PLACED", "Where the tasks of a run on one machine are.", internal=True)
+INSPECT = _text(
+    "INSPECT",
+    "Under which name and at which address a task without a server answers questions about itself: main/0@host:port.",
+    internal=True,
+)
 SERVES = _text("SERVES", "Which parameter server a task is.", internal=True)
 MADE = _text("MADE", "The file in which a task reports the cluster that its script makes.", internal=True)
 ENDS_AT_JOIN = _switch("ENDS_AT_JOIN", "A script for TensorFlow ends in `server.join()`.", internal=True)

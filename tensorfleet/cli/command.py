@@ -16,9 +16,12 @@ from typing import Annotated
 import typer
 
 from tensorfleet.base.versions import FLEET_VERSION, VERSION
+from tensorfleet.cli import debug_command
 from tensorfleet.cli import plan as planning
+from tensorfleet.cli.dashboard_command import dashboard as _dashboard
 from tensorfleet.cli.scripts.packages import file_of
 from tensorfleet.cli.task_counts import Asked, spoken, tasks_for
+from tensorfleet.cli.trace_command import trace
 
 app = typer.Typer(
     help="Run unmodified TensorFlow 1 scripts, on this machine or on a cluster.",
@@ -29,6 +32,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.add_typer(debug_command.app, name="debug")
 
 
 def main() -> None:
@@ -114,6 +118,16 @@ def run(
         Path | None, typer.Option(metavar="LOGDIR", help="Start TensorBoard on LOGDIR during the run.")
     ] = None,
     tui: Annotated[bool, typer.Option("--tui", help="Show each task in a pane.")] = False,
+    log_format: Annotated[
+        str, typer.Option(metavar="text|json", help="Print and log lines as text, or as JSON objects.")
+    ] = "text",
+    dashboard: Annotated[
+        str | None,
+        typer.Option(
+            metavar="off|PORT|HOST:PORT",
+            help="Serve the page of the run there, or not at all. The default is a free port of this machine.",
+        ),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the command of each task and exit.")
     ] = False,
@@ -135,6 +149,10 @@ def run(
     script = str(module_file) if module else script
     if not Path(script).is_file() and cluster is None:
         raise typer.BadParameter(f"No file {script} in {os.getcwd()}.", param_hint="SCRIPT")
+    if log_format not in ("text", "json"):
+        raise typer.BadParameter(
+            f"{log_format!r} is not a format. Use text or json.", param_hint="--log-format"
+        )
     given = list(arguments or [])
     # `run train.py --ps 2` is a frequent slip. Counts after the script are ours only if none came before it.
     if ps is None and workers is None and not chief and not job and cluster is None:
@@ -160,7 +178,20 @@ def run(
     # Nobody said how many tasks there are. If the script then makes another cluster, the run starts again with that.
     guessed = asked.is_nothing and not (evaluator or cluster)
     again = wishes if guessed and not tasks[0].is_alone else None
-    _go(tasks, script, name, log_dir, restart, timeout, keep_going, tensorboard, tui, again)
+    _go(
+        tasks,
+        script,
+        name,
+        log_dir,
+        restart,
+        timeout,
+        keep_going,
+        tensorboard,
+        tui,
+        again,
+        log_format,
+        dashboard,
+    )
 
 
 def _counts_behind(script: Path, given: list[str]) -> tuple[list[str], dict[str, int]]:
@@ -213,23 +244,33 @@ def _go(
     tensorboard: Path | None,
     tui: bool,
     guessed: planning.Wishes | None,
+    log_format: str,
+    dashboard: str | None,
 ) -> None:
+    from tensorfleet.cli.dashboard.launched import launched_page, wanted_place
+    from tensorfleet.cli.output import JsonOutput, Output
     from tensorfleet.cli.run import Launcher, free_ports
     from tensorfleet.cli.tensorboard import tensorboard as show
 
     name = name or _fresh_name(script, log_dir)
     logs = log_dir / name
+    try:
+        place = wanted_place(dashboard)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--dashboard") from None
 
     def go(tasks: list[planning.Task], made: Path | None = None) -> int:
-        output = None
-        if tui:
+        output: Output | None = None
+        if log_format == "json":
+            output = JsonOutput([task.label for task in tasks], sys.stdout, logs)
+        elif tui:
             from tensorfleet.cli.panes import Panes
 
             output = Panes([task.label for task in tasks], logs)
-        return Launcher(tasks, name, script, logs, restart, timeout, keep_going, output, made).go()
+        return Launcher(tasks, name, script, logs, restart, timeout, keep_going, output, made, page).go()
 
     cluster_file = (logs / "cluster.json").absolute() if guessed else None
-    with show(tensorboard):
+    with show(tensorboard), launched_page(place, name, script, logs) as page:
         try:
             code = go(tasks, cluster_file)
             if guessed and cluster_file and cluster_file.exists() and code < 128:  # not interrupted
@@ -243,6 +284,8 @@ def _go(
         except OSError as error:
             typer.echo(f"tensorfleet: {error}", err=True)
             code = 127
+        if page is not None:
+            page.close(code)
     raise typer.Exit(code)
 
 
@@ -304,9 +347,12 @@ def kubernetes(
     )
 
 
+app.command()(trace)
+
+
 @app.command()
 def ps() -> None:
-    """List the runs on this machine and their tasks."""
+    """List the runs on this machine, their tasks and their pages."""
     from tensorfleet.cli.registry import runs
 
     entries = list(runs())
@@ -318,6 +364,8 @@ def ps() -> None:
         )
         for label, task in entry["tasks"].items():
             typer.echo(f"  {label:<12} {task['state']:<8} pid {task['pid']:<8} {task['address'] or ''}")
+        if entry.get("page"):
+            typer.echo(f"  page         {entry['page']}")
 
 
 @app.command()
@@ -408,3 +456,6 @@ def certs(
         f"Created {', '.join(path.name for path in files)} in {folder}. Keep ca.key here and copy the others."
     )
     typer.echo(f"Set TENSORFLEET_TLS={folder} (and TENSORFLEET_TLS_MUTUAL=1) for each task and client.")
+
+
+app.command("dashboard")(_dashboard)

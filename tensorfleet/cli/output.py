@@ -7,11 +7,13 @@ import os
 import re
 import shutil
 import sys
+import time
 from collections import deque
 from io import FileIO
 from pathlib import Path
 from typing import TextIO
 
+from tensorfleet.base.log_lines import as_json_line
 from tensorfleet.base.run_status import read_status
 
 _COLOURS = (36, 33, 32, 35, 34, 96, 93, 92, 95, 94)
@@ -132,6 +134,26 @@ class Output:
 def log_path(log_dir: Path, label: str) -> Path:
     """Where a task's output is kept."""
     return log_dir / f"{label.replace('/', '-')}.log"
+
+
+class JsonOutput(Output):
+    """Prints each line as a JSON object, and keeps it so in the logs. There is no status line."""
+
+    def __init__(self, labels: list[str], stream: TextIO, log_dir: Path | None) -> None:
+        super().__init__(labels, stream, log_dir)
+        self._live = False
+
+    def line(self, label: str, text: str) -> None:
+        """One line of a task."""
+        self.tails[label].append(text)  # as it came: the report of a failure reads it
+        line = as_json_line(label, text, time.time())
+        if label in self._logs:
+            self._log(label, line)
+        self._print(line)
+
+    def note(self, text: str) -> None:
+        """A line of the launcher's own."""
+        self._print(as_json_line("launcher", text, time.time(), "INFO"))
 
 
 class Progress:

@@ -45,6 +45,7 @@ from tensorfleet.cli.scripts.uses import (
 )
 
 TOKEN, PLACED, SERVES = settings.TOKEN.name, settings.PLACED.name, settings.SERVES.name
+INSPECT = settings.INSPECT.name
 MADE, STAYS = settings.MADE.name, settings.STAYS.name
 SERVER_JOBS = ("ps",)
 ALONE_JOB = "main"

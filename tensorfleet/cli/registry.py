@@ -31,8 +31,16 @@ def directory() -> Path:
 class Entry:
     """The file of a run that this process has started."""
 
-    def __init__(self, name: str, script: str, log_dir: Path | None) -> None:
+    def __init__(
+        self, name: str, script: str, log_dir: Path | None, token: str = "", page: str | None = None
+    ) -> None:
+        """`token` and the address of the `page` let other commands of this user look into the run.
+
+        Only this user can read the file.
+        """
         self._content: dict[str, Any] = {
+            "page": page,
+            "token": token,
             "name": name,
             "script": script,
             "logs": str(log_dir) if log_dir else None,
@@ -42,21 +50,29 @@ class Entry:
         }
         self._path = directory() / f"{name}-{os.getpid()}.json"
 
-    def update(self, label: str, pid: int, address: str | None, state: str) -> None:
-        """What became of a task."""
-        self._content["tasks"][label] = {"pid": pid, "address": address, "state": state}
+    def update(
+        self, label: str, pid: int, address: str | None, state: str, inspect: str | None = None
+    ) -> None:
+        """What became of a task. `inspect` is where one without an address in a cluster answers questions."""
+        entry = {"pid": pid, "address": address, "state": state}
+        self._content["tasks"][label] = {**entry, **({"inspect": inspect} if inspect else {})}
         with contextlib.suppress(OSError):  # a run is not worth less for not being listed
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             if not _is_ours(self._path.parent):
                 return
             # Replaced as a whole: `tensorfleet ps` may be reading it.
             new = self._path.with_suffix(".new")
-            new.write_text(json.dumps(self._content))
+            with open(new, "w", opener=_for_us_alone) as file:
+                json.dump(self._content, file)
             new.replace(self._path)
 
     def remove(self) -> None:
         """The run is over."""
         self._path.unlink(missing_ok=True)
+
+
+def _for_us_alone(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def runs() -> Iterator[dict[str, Any]]:

@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tensorfleet.base.run_status import ALONE, STATUS
+from tensorfleet.cli.dashboard.launched import LaunchedPage
 from tensorfleet.cli.failure import Reason, lost_in, reason_in, report
 from tensorfleet.cli.output import Output, Progress, log_path
-from tensorfleet.cli.plan import MADE, STAYS, Task
+from tensorfleet.cli.plan import INSPECT, MADE, STAYS, TOKEN, Task
 from tensorfleet.cli.policy import Failure, Policy, Send, Start
 from tensorfleet.cli.process import Guardian, Running
 from tensorfleet.cli.registry import Entry
@@ -37,6 +38,10 @@ class _Line(NamedTuple):
 class _Exit(NamedTuple):
     label: str
     code: int
+
+
+class _Note(NamedTuple):
+    text: str
 
 
 class _Signal(NamedTuple):
@@ -68,6 +73,7 @@ class Launcher:
         keep_going: bool = False,
         output: Output | None = None,
         made: Path | None = None,  # where a task tells of a cluster that has more tasks than these
+        page: LaunchedPage | None = None,
     ) -> None:
         self._made = made
         self._restarts = restarts
@@ -78,10 +84,14 @@ class Launcher:
                 label: log_path(log_dir, label).with_suffix(".status").absolute() for label in here
             }
         self._alone = (log_dir or Path()).absolute() / "alone.status"
+        # Where tasks without an address in a cluster answer questions about themselves.
+        silent = [task.label for task in tasks if not task.address and task.host is None]
+        ports = free_ports(len(silent))
+        self._inspects = {label: f"127.0.0.1:{port}" for label, port in zip(silent, ports, strict=True)}
         self._tasks = {task.label: self._with_status(task) for task in tasks}
         self._script = script
         self._log_dir = log_dir
-        self._events: queue.SimpleQueue[_Line | _Exit | _Signal] = queue.SimpleQueue()
+        self._events: queue.SimpleQueue[_Line | _Exit | _Signal | _Note] = queue.SimpleQueue()
         self._room = threading.Semaphore(_MAX_UNPRINTED_LINES)
         self._start_time = time.monotonic()
         self._end_time = self._start_time + timeout if timeout else None
@@ -91,7 +101,12 @@ class Launcher:
             self._policy.add(task.label, task.serves, restarts)
         self._output = output or Output(list(self._tasks), sys.stdout, log_dir)
         self._progress = Progress(self._start_time, self._statuses)
-        self._entry = Entry(name, script, log_dir)
+        token = tasks[0].environment.get(TOKEN) or os.environ.get(TOKEN, "")
+        self._page = page
+        if page is not None:
+            page.note = lambda text: self._events.put(_Note(text))
+            page.begin(token)
+        self._entry = Entry(name, script, log_dir, token, page.address if page else None)
         self._running: dict[str, Running] = {}
         self._failed: list[str] = []
 
@@ -127,6 +142,8 @@ class Launcher:
         """A task that tells where it is in a file."""
         path = self._statuses.get(task.label)
         added = {STATUS: str(path), ALONE: str(self._alone)} if path else {}
+        if task.label in self._inspects:
+            added[INSPECT] = f"{task.label}@{self._inspects[task.label]}"
         if self._made:
             added[MADE] = str(self._made)
         if task.serves and self._restarts:
@@ -139,6 +156,8 @@ class Launcher:
             event = self._events.get_nowait()
             if isinstance(event, _Line):
                 self._output.line(*event)
+            elif isinstance(event, _Note):
+                self._output.note(event.text)
 
     def _step(self, guardian: Guardian) -> None:
         now = time.monotonic()
@@ -160,13 +179,16 @@ class Launcher:
             return self._policy.on_timeout(now)
         return self._policy.on_time(now)
 
-    def _take(self, event: _Line | _Exit | _Signal) -> list[Start | Send]:
+    def _take(self, event: _Line | _Exit | _Signal | _Note) -> list[Start | Send]:
         """Handles an event; gives the actions that follow from it."""
         now = time.monotonic()
         if isinstance(event, _Line):
             self._room.release()
             self._progress.line(event.label, event.text, now)
             self._output.line(*event)
+            return []
+        if isinstance(event, _Note):
+            self._output.note(event.text)
             return []
         if isinstance(event, _Signal):
             self._output.note(f"Got {signal.Signals(event.number).name}; stopping.")
@@ -179,7 +201,7 @@ class Launcher:
         # A task that is restarted has not failed the run.
         if state == "failed" and actions[:1] != [Start(label)]:
             self._failed.append(label)
-        self._entry.update(label, running.pid, running.task.address, state)
+        self._tell(running, state, code)
         if self._statuses and self._policy.one_is_left:
             self._tell_the_last()
         return actions
@@ -210,7 +232,16 @@ class Launcher:
             guardian,
         )
         self._running[label] = running
-        self._entry.update(label, running.pid, task.address, "running")
+        self._tell(running, "running")
+
+    def _tell(self, running: Running, state: str, code: int | None = None) -> None:
+        """Other commands, and the page, know what became of a task."""
+        task = running.task
+        inspect = self._inspects.get(task.label)
+        self._entry.update(task.label, running.pid, task.address, state, inspect)
+        if self._page is not None:
+            host = task.host.shown if task.host else None
+            self._page.task(task.label, running.pid, task.address or inspect, state, code, host)
 
     def _on_line(self, label: str, text: str) -> None:
         # Tasks that print faster than a terminal shows them wait here, or the lines would fill the memory.

@@ -20,17 +20,33 @@ from tensorfleet.cluster.transport import json_fields
 from tensorfleet.cluster.transport.tensor_bytes import malformed
 
 #: of the handshake, of the frames, and of the messages: any change of a kind or a field that the other side must know of
-VERSION = 2
+VERSION = 3
 
-KINDS = range(15)
-WELCOME, OK, FAILED, PING, REGISTER, RUN, PUSH, CANCEL, CLOSE, RESET, BYE, DESCRIBE, STOP, RETURN, BOARD = (
-    KINDS
-)
+KINDS = range(16)
+(
+    WELCOME,
+    OK,
+    FAILED,
+    PING,
+    REGISTER,
+    RUN,
+    PUSH,
+    CANCEL,
+    CLOSE,
+    RESET,
+    BYE,
+    DESCRIBE,
+    STOP,
+    RETURN,
+    BOARD,
+    INSPECT,
+) = KINDS
 
 #: the bits of a step's number that are the number of the whole step: the iterations of its loops are steps of their own
 WHOLE_STEP = (1 << 40) - 1
-#: how a stage is run: its events are recorded; it goes on by itself for a while
-TRACED, AGAIN = 1, 2
+#: how a stage is run: its events are recorded; it goes on by itself for a while; every operation runs by itself; its
+#: answer has the versions of variables
+TRACED, AGAIN, BY_OP, VERSIONS = 1, 2, 4, 8
 #: the fields of a message that says nothing
 NOTHING = b""
 
@@ -133,6 +149,9 @@ class Ran(Answer):
 
     #: device, name, label, began, ended, thread, bytes of each result
     events: list[tuple[str, str, str, int, int, int, list[int]]] | None = None
+    #: of the variables that it read and updated, their numbers and the versions before that, if these were asked for
+    read: list[tuple[int, int]] = dataclasses.field(default_factory=list)
+    updated: list[tuple[int, int]] = dataclasses.field(default_factory=list)
 
     def carries(self) -> None:
         """Whoever asked knows how many values the stage gives."""
@@ -155,10 +174,20 @@ class BoardPlace(Answer):
 
     size: int | None = None
     count: int | None = None
+    #: of some variables: the place, the number of the variable, and its version when the count of that place was 0
+    versions: list[tuple[int, int, int]] = dataclasses.field(default_factory=list)
 
     def carries(self) -> int:
         """The descriptors of the values."""
         return 0 if self.size is None else 1
+
+
+@dataclass(frozen=True, slots=True)
+class Inspected(Answer):
+    """What a task tells about itself: a JSON object goes along as bytes, then arrays."""
+
+    def carries(self) -> None:
+        """The topic knows how many arrays belong to it."""
 
 
 # -- what is asked of the task itself -----------------------------------------------------------------
@@ -202,6 +231,16 @@ class Stop(Request[Done]):
 
     kind = STOP
     task: str
+
+
+@dataclass(frozen=True, slots=True)
+class Inspect(Request[Inspected]):
+    """Asks the task about itself; inspection/topics.py has the topics."""
+
+    kind = INSPECT
+    topic: str
+    #: a JSON object
+    options: str = ""
 
 
 # -- sessions and their stages ------------------------------------------------------------------------
@@ -292,7 +331,7 @@ class Run(Request[Ran]):
     total: int
     #: milliseconds until the step's deadline; 0 for none
     timeout: int
-    #: TRACED, AGAIN
+    #: TRACED, AGAIN, BY_OP, VERSIONS
     how: int = 0
 
     def encode(self) -> bytes:
@@ -326,7 +365,7 @@ class Run(Request[Ran]):
 
 
 _PACK_RUN, _UNPACK_RUN, _RUN_BYTES = Run.layout.pack, Run.layout.unpack, Run.layout.size
-_MAX_HOW = TRACED | AGAIN
+_MAX_HOW = TRACED | AGAIN | BY_OP | VERSIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -383,16 +422,30 @@ class Board(Request[BoardPlace]):
 #: what a task answers once both sides have said who they are, by kind
 REQUESTS: dict[int, type[Request[Any]]] = {
     message.kind: message
-    for message in (Ping, Describe, Register, Run, Push, Cancel, Close, Reset, Bye, Stop, Return, Board)
+    for message in (
+        Ping,
+        Describe,
+        Register,
+        Run,
+        Push,
+        Cancel,
+        Close,
+        Reset,
+        Bye,
+        Stop,
+        Return,
+        Board,
+        Inspect,
+    )
 }
-ANSWERS: tuple[type[Answer], ...] = (Welcome, Failed, Done, Ran, Description, BoardPlace)
+ANSWERS: tuple[type[Answer], ...] = (Welcome, Failed, Done, Ran, Description, BoardPlace, Inspected)
 #: every struct that is the fields of a frame
 ALL: tuple[type[Message], ...] = (Hello, *REQUESTS.values(), *ANSWERS)
 
 
 def request_of(kind: int) -> type[Request[Any]]:
     """The request of that kind. Raises InvalidArgumentError when there is none."""
-    found = REQUESTS.get(kind)
-    if found is None:
+    request = REQUESTS.get(kind)
+    if request is None:
         raise malformed(f"there is no message of kind {kind}")
-    return found
+    return request

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import json
 import os
 import secrets
 import signal
@@ -15,25 +16,29 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tensorfleet.base import errors, logging, settings
+from tensorfleet.base import counters, errors, logging, settings
 from tensorfleet.base.naming import export
 from tensorfleet.cluster import messages
+from tensorfleet.cluster.inspection import signal_report, topics
 from tensorfleet.cluster.master.placer import task_name
 from tensorfleet.cluster.membership import address_rewriting, orphan, shutdown
 from tensorfleet.cluster.membership.server_def import server_def_of
 from tensorfleet.cluster.membership.spec import ClusterSpec
-from tensorfleet.cluster.messages import AGAIN, NOTHING, OK, RETURN, RUN, TRACED, Run
+from tensorfleet.cluster.messages import AGAIN, OK, RETURN, RUN, TRACED, VERSIONS, Run
 from tensorfleet.cluster.transport import binding, connection, peers, tls, wire
 from tensorfleet.cluster.transport.listener import Listener
 from tensorfleet.cluster.transport.tensor_bytes import describe
 from tensorfleet.cluster.transport.token import configured, token
-from tensorfleet.cluster.worker.pending_replies import PendingReply
+from tensorfleet.cluster.transport.traffic import ServedTraffic
+from tensorfleet.cluster.worker.pending_replies import PendingReply, told_versions
 from tensorfleet.cluster.worker.short_requests import ShortRequests
+from tensorfleet.cluster.worker.stage_tracing import StageTracing
 from tensorfleet.cluster.worker.stages import SHORT_SECONDS
 from tensorfleet.cluster.worker.worker import Worker
 from tensorfleet.kernels.parallel_for import core_count, use_threads
+from tensorfleet.runtime import recording
 from tensorfleet.runtime.shared_memory import shared_variables
-from tensorfleet.runtime.trace import Collector
+from tensorfleet.runtime.variable_versions import VariableVersions
 
 if TYPE_CHECKING:
     from tensorfleet.base.protos import ConfigProto, ServerDef
@@ -50,6 +55,11 @@ _lock = threading.Lock()
 def server_at(target: str) -> Server | None:
     """The server of this process with that target."""
     return _servers.get(target)
+
+
+def servers() -> list[Server]:
+    """The servers of this process."""
+    return list(_servers.values())
 
 
 def any_has_ended() -> bool:
@@ -121,6 +131,7 @@ class Server:
         self._channels: set[wire.Channel] = set()
         #: by the connection on which a client is watched: the tasks whose servers its process has
         self._clients: dict[wire.Channel, tuple[str, ...]] = {}
+        self.served = ServedTraffic(self._channels, self._clients)
         self.joined = False
         self._notices = shutdown.ShutdownNotices(self)
         self._secret = token()
@@ -182,9 +193,9 @@ class Server:
                 "token is set. Set TENSORFLEET_TOKEN (or TENSORFLEET_TOKEN_FILE) to the same secret on every task, or use "
                 "localhost.",
             )
-        found = binding.listen(self.task, address, at, bound)
+        sockets = binding.listen(self.task, address, at, bound)
         if not port:
-            port = found[0].getsockname()[1]
+            port = sockets[0].getsockname()[1]
             self._rename(connection.joined(host, port))
         if host in ("0.0.0.0", "::") and sum(map(self.cluster.num_tasks, self.cluster.jobs)) > 1:
             logging.warning(
@@ -194,15 +205,15 @@ class Server:
                 address,
                 host,
             )
-        has_same_port = found[0].getsockname()[1] == port  # else something in between passes connections on
+        has_same_port = sockets[0].getsockname()[1] == port  # else something in between passes connections on
         if connection.is_loopback(host) and has_same_port and connection.has_local_names():
             # A quicker way for processes of this machine, which can also share memory over it.
             local = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             with contextlib.suppress(OSError):  # taken by a task of another cluster: TCP will do
                 local.bind(connection.local_name(host, port))
                 local.listen(256)
-                found.append(local)
-        return found
+                sockets.append(local)
+        return sockets
 
     def _rename(self, address: str) -> None:
         """Puts the port that the system chose into the cluster."""
@@ -219,6 +230,7 @@ class Server:
         self._started = True
         shared_variables.begin()
         peers.serves(self.task)
+        signal_report.install()
         atexit.register(self._notices.announce)
         # Only looked up: most programs never import multiprocessing.
         forked = sys.modules.get("multiprocessing.process")
@@ -259,7 +271,7 @@ class Server:
             if isinstance(e, ConnectionResetError) or channel.is_unread():
                 self._give_back(channel)
         finally:
-            self._channels.discard(channel)
+            self.served.left(channel)
             self._shorts.forget(channel)
             self._clients.pop(channel, None)
             channel.close()
@@ -302,11 +314,15 @@ class Server:
             if frame.kind == RUN:
                 if channel.is_closed():
                     return False  # the client has given up, for example while this process was suspended
-                self._run(channel, frame)
-                is_short = time.perf_counter() - began < SHORT_SECONDS
-                channel.short_requests = channel.short_requests + 1 if is_short else 0
+                waited = self._run(channel, frame)
+                took = time.perf_counter() - began
+                channel.busy_seconds += took - waited
+                channel.short_requests = channel.short_requests + 1 if took < SHORT_SECONDS else 0
             elif frame.kind == messages.BOARD:
                 self._show(channel, frame.read(messages.Board))
+            elif frame.kind == messages.INSPECT:
+                channel.inspects = True  # the load of a task is not what those cause who look at it
+                self._inspect(channel, client, frame.read(messages.Inspect))
             elif frame.kind == messages.STOP:
                 self._stop_as_told(channel, frame.read(messages.Stop))
                 return False
@@ -320,55 +336,74 @@ class Server:
             self._fail(channel, e)
         return True
 
-    def _run(self, channel: wire.Channel, frame: wire.Frame) -> None:
-        """Runs a stage and answers with its results."""
+    def _run(self, channel: wire.Channel, frame: wire.Frame, tracing: StageTracing | None = None) -> float:
+        """Runs a stage and answers with its results. Gives the seconds that it has waited for others."""
         session, step, stage, total, timeout, how = Run.unpack(frame.fields)
-        collector = Collector() if how & TRACED else None
+        if tracing is None and (how & TRACED or recording.current is not None):
+            with StageTracing(self.worker, channel, frame) as tracing:
+                return self._run(channel, frame, tracing)
+        observer = None if tracing is None else tracing.observer
         asker = PendingReply(channel)
+        if how & VERSIONS:
+            asker.versions = VariableVersions()
         run = self.worker.run_again if how & AGAIN else self.worker.run
-        results = run(session, step, stage, total, timeout, frame.tensors, collector, asker)
+        results = run(session, step, stage, total, timeout, frame.tensors, observer, asker)
         if not asker.is_answered():
             channel.handed = asker
-            # Most steps are not traced, and need no struct to say so.
-            ran = NOTHING if collector is None else messages.Ran(collector.events).encode()
-            channel.send(OK, ran, results)
+            if tracing is None:  # most steps are not traced, and need no struct to say so
+                channel.send(OK, told_versions(asker.versions), results)
+            else:
+                tracing.reply(results, asker.versions)
         if asker.lost is not None:
             raise asker.lost
         channel.after = stage
         if not asker.taken:
             channel.handed = None
+        return asker.waited_seconds
 
-    def _show(self, channel: wire.Channel, asked: messages.Board) -> None:
+    def _show(self, channel: wire.Channel, request: messages.Board) -> None:
         """Tells the client of a board with the variables that a stage reads, if there is one."""
-        board = self.worker.board(asked.session, asked.stage) if channel.shares_memory else None
+        board = self.worker.board(request.session, request.stage) if channel.shares_memory else None
         descriptor = board.opened() if board is not None else None
         if board is None or descriptor is None:
             channel.say(messages.BoardPlace())
             return
         blob = describe([np.asarray(v) for v in board.values])[0]
-        place = messages.BoardPlace(board.size, len(board.values))
+        watched = self.worker.session(request.session).engine.watched.numbers()
+        versions = [entry for entry in board.versions if entry[1] in watched]
+        place = messages.BoardPlace(board.size, len(board.values), versions)
         channel.say(place, [np.frombuffer(blob, np.uint8)], [descriptor])
+
+    def _inspect(self, channel: wire.Channel, client: str, request: messages.Inspect) -> None:
+        """Tells about this task."""
+        here = connection.is_on_this_machine(channel.sock)
+        report = topics.answer(self, client, request.topic, request.options, here)
+        text = np.frombuffer(json.dumps(report.content).encode(), np.uint8)
+        channel.say(messages.Inspected(), [text, *report.arrays])
 
     def _fail(self, channel: wire.Channel, error: Exception) -> None:
         known = error if isinstance(error, errors.OpError) else errors.about(None, error)
+        # A question that is refused is no fault of the task's.
+        if not (channel.inspects or isinstance(known, (errors.OutOfRangeError, errors.CancelledError))):
+            counters.last_error.note(known)
         op = known.op.name if known.op is not None else None
         channel.say(messages.Failed(known.error_code, known.message, op))
 
     def _other(self, frame: wire.Frame, client: str) -> messages.Answer:
         """Handles every request that does not run a stage, and gives the answer."""
         match frame.read(messages.request_of(frame.kind)):
-            case messages.Register() as asked:
-                self.worker.register(client, asked, frame.tensors)
-            case messages.Push() as asked:
-                self.worker.arrived(asked, frame.tensors)
-            case messages.Cancel() as asked:
-                self.worker.cancel(asked)
-            case messages.Close() as asked:
-                self.worker.close_session(asked.session, finished=asked.finished)
-            case messages.Reset() as asked:
-                self.worker.reset(asked.containers, asked.master)
-            case messages.Bye() as asked:
-                self._notices.heard(asked.task, asked.served)
+            case messages.Register() as request:
+                self.worker.register(client, request, frame.tensors)
+            case messages.Push() as request:
+                self.worker.arrived(request, frame.tensors)
+            case messages.Cancel() as request:
+                self.worker.cancel(request)
+            case messages.Close() as request:
+                self.worker.close_session(request.session, finished=request.finished)
+            case messages.Reset() as request:
+                self.worker.reset(request.containers, request.master)
+            case messages.Bye() as request:
+                self._notices.heard(request.task, request.served)
             case messages.Describe():
                 return messages.Description(self.worker.devices(), self.joined, self.worker.dropped())
         return messages.Done()  # Ping asks for no more, and Return was heard already
@@ -383,9 +418,9 @@ class Server:
 
     # -- ending ---------------------------------------------------------------------------------------
 
-    def _stop_as_told(self, channel: wire.Channel, asked: messages.Stop) -> None:
-        if asked.task != self.task:
-            raise errors.InvalidArgumentError(None, None, f"This is {self.task}, not {asked.task!r}.")
+    def _stop_as_told(self, channel: wire.Channel, request: messages.Stop) -> None:
+        if request.task != self.task:
+            raise errors.InvalidArgumentError(None, None, f"This is {self.task}, not {request.task!r}.")
         logging.info("%s was told to stop.", self.task)
         channel.say(messages.Done())
         self.end()

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from tensorfleet.base import errors, logging
 from tensorfleet.base.devices import DeviceSpec
+from tensorfleet.cluster.inspection import own_task
+from tensorfleet.cluster.inspection.ask import Inspector
 from tensorfleet.cluster.master.master import ClusterEngine, task_parts
 from tensorfleet.cluster.master.placer import task_name
 from tensorfleet.cluster.membership.address_rewriting import moved
@@ -63,6 +65,11 @@ def _remembered(target: str, engine: _AnyEngine) -> _AnyEngine:
     return engine
 
 
+def engines() -> list[LocalEngine | ClusterEngine]:
+    """The engines of the sessions of this process."""
+    return [engine for engines in list(_engines.values()) for engine in list(engines)]
+
+
 def _finish_sessions() -> None:
     """A program that ends in good order has done the work of its sessions, also of those it did not close."""
     if hasattr(sys, "last_value"):  # an error has ended it
@@ -108,14 +115,18 @@ def _cluster(
     )
 
 
+def _no_such_target(target: str) -> errors.OpError:
+    return errors.NotFoundError(
+        None,
+        None,
+        f"No session factory registered for the given session options: {{target: {target!r}}}. Use tf.Session() for a "
+        "local session, or the `target` of a tf.train.Server (grpc://host:port).",
+    )
+
+
 def _contact(target: str, config: ConfigProto | None, waits: bool = True) -> Welcome:
     if not target.startswith(_SCHEME):
-        raise errors.NotFoundError(
-            None,
-            None,
-            f"No session factory registered for the given session options: {{target: {target!r}}}. Use tf.Session() for a "
-            "local session, or the `target` of a tf.train.Server (grpc://host:port).",
-        )
+        raise _no_such_target(target)
     address = target.removeprefix(_SCHEME)
     at = peer(f"the server at {target}", address)
     timeout = config.operation_timeout_in_ms if config is not None else 0
@@ -125,6 +136,19 @@ def _contact(target: str, config: ConfigProto | None, waits: bool = True) -> Wel
     return at.welcome
 
 
+def _looked_at(target: str) -> Welcome:
+    """Who the server at a target is, for those who only look: it does not take them for a client."""
+    if not target.startswith(_SCHEME):
+        raise _no_such_target(target)
+    inspector = Inspector(f"the server at {target}", target.removeprefix(_SCHEME))
+    try:
+        inspector.ask("clock")
+        assert inspector.welcome is not None  # it has answered
+        return inspector.welcome
+    finally:
+        inspector.close()
+
+
 def incarnations(engine: Engine[Any]) -> dict[str, int]:
     """The tasks that a session has used so far, with a number for the life of each: a task started again has another.
 
@@ -132,10 +156,10 @@ def incarnations(engine: Engine[Any]) -> dict[str, int]:
     """
     if not isinstance(engine, ClusterEngine):
         return {}
-    found = {task: engine.peer_of(*task_parts(task)).incarnation or 0 for task in engine.shipments}
+    by_task = {task: engine.peer_of(*task_parts(task)).incarnation or 0 for task in engine.shipments}
     if engine.own is not None:
-        found[engine.own] = engine.local.incarnation
-    return found
+        by_task[engine.own] = engine.local.incarnation
+    return by_task
 
 
 def reset(target: str, containers: Sequence[str] | None, config: ConfigProto | None = None) -> None:
@@ -168,9 +192,11 @@ def stop(target: str, task: str | None) -> list[str]:
     stopped = []
     for job, index in sorted(_tasks_named(cluster, task, own), key=lambda one: one == own):  # itself last
         name = task_name(job, index)
-        here = server if (job, index) == own else server_at(f"{_SCHEME}{cluster.task_address(job, index)}")
-        if here is not None:
-            here.end()
+        local_server = (
+            server if (job, index) == own else server_at(f"{_SCHEME}{cluster.task_address(job, index)}")
+        )
+        if local_server is not None:
+            local_server.end()
         else:
             at = Peer(name, _address(cluster, (job, index), own, target), watched=False)
             try:
@@ -183,6 +209,21 @@ def stop(target: str, task: str | None) -> list[str]:
     return stopped
 
 
+def task_addresses(target: str) -> dict[str, str | None]:
+    """Where the tasks of the cluster behind a target answer, by names such as ps/0. None: this process, without a server."""
+    if target in _LOCAL:
+        return {own_task.label(None): None}
+    target = moved(target)
+    server = server_at(target)
+    welcome = server._welcome() if server is not None else _looked_at(target)
+    cluster, own = _spec(welcome), (welcome.job, welcome.index)
+    return {
+        f"{job}/{index}": _address(cluster, (job, index), own, target)
+        for job in cluster.jobs
+        for index in cluster.task_indices(job)
+    }
+
+
 def _address(cluster: ClusterSpec, task: tuple[str, int], own: tuple[str, int], target: str) -> str:
     """Where to reach a task: the one behind the target is there where it was reached, whatever it calls itself."""
     return target.removeprefix(_SCHEME) if task == own else cluster.task_address(*task)
@@ -192,14 +233,14 @@ def _tasks_named(cluster: ClusterSpec, task: str | None, own: tuple[str, int]) -
     if task is None:
         return [own]
     spec = DeviceSpec.from_string(task)
-    found = [
+    matches = [
         (job, index)
         for job in cluster.jobs
         for index in cluster.task_indices(job)
         if spec.job in (None, job) and spec.task in (None, index)
     ]
-    if not found:
+    if not matches:
         raise errors.InvalidArgumentError(
             None, None, f"There is no server {task!r} in the cluster {cluster.as_dict()}."
         )
-    return found
+    return matches

@@ -14,7 +14,7 @@ from tensorfleet.api.train.hooks import step_for
 from tensorfleet.api.train.optimizer import Optimizer
 from tensorfleet.api.train.session_run_hook import SessionRunArgs, SessionRunHook
 from tensorfleet.api.variables.variable import Variable
-from tensorfleet.base import dtypes, logging, nest
+from tensorfleet.base import counters, dtypes, logging, nest
 from tensorfleet.base.naming import export
 from tensorfleet.fleet.checking import positive_number, whole_number
 from tensorfleet.graph.apply import apply, apply_any, constant
@@ -151,10 +151,12 @@ class StalenessOptimizer(Optimizer):
         return [Assert(self._hooked, [text], name="has_hook")]
 
     def _count(self, age: int) -> None:
-        if self._policy == "drop" and age > (self._bound or 0):
+        is_dropped = self._policy == "drop" and age > (self._bound or 0)
+        if is_dropped:
             self.dropped += 1
         else:
             self.histogram[age] += 1
+        counters.note_staleness(age, is_dropped)
 
     def _unless_stale(self, pairs: list[tuple[Any, Variable]], global_step: Variable) -> Operation:
         # Slots made inside `cond` would be variables of a branch, and could not be initialized.

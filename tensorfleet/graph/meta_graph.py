@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet.base import errors, index, logging
+from tensorfleet.base.files import makedirs
 from tensorfleet.base.formats.atomic_files import whole_file
 from tensorfleet.base.naming import export
 from tensorfleet.base.versions import GIT_VERSION
@@ -355,7 +356,7 @@ def write_graph(graph_or_graph_def: Graph | Message, logdir: str, name: str, as_
 
     proto = graph_or_graph_def.as_graph_def() if isinstance(graph_or_graph_def, Graph) else graph_or_graph_def
     if logdir:
-        os.makedirs(logdir, exist_ok=True)
+        makedirs(logdir)
     path = os.path.join(logdir, name)
     content = text_format.MessageToString(proto).encode() if as_text else proto.SerializeToString()
     with whole_file(path) as f:  # readers must never see half of it

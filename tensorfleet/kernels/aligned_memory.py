@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import math
-import mmap
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -107,10 +106,12 @@ def is_final(value: Any) -> bool:
 
 
 def is_fixed(value: Any) -> bool:
-    """Whether nobody can change a value, though it may lie in memory that others have a part of: one that came in a message."""
+    """Whether nobody can change a value: it is read-only to all, or lies in memory that came with a message and is held by it."""
     while type(value) is np.ndarray and not value.flags.writeable:
         value = value.base
-    return value is None or isinstance(value, mmap.mmap)
+    if type(value) is memoryview:  # some versions of numpy hold a buffer by a view of it
+        value = value.obj
+    return value is None or bool(getattr(value, "is_received", False))
 
 
 def aligned(value: Any) -> Any:

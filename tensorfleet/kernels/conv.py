@@ -429,7 +429,7 @@ def _turned(xp: ArrayModule, w: Array) -> Array:
 def _turned_window(win: WindowGrid, channels: int) -> WindowGrid:
     """The windows of that filter over `channels` outputs of a convolution with stride 1."""
     axes = zip(win.size, win.in_shape, win.out_shape, win.pads, strict=True)
-    pads = [(size - 1 - low, seen + low - made) for size, seen, made, (low, _) in axes]
+    pads = [(size - 1 - low, seen + low - outputs) for size, seen, outputs, (low, _) in axes]
     pads[0] = pads[-1] = (0, 0)
     in_shape, out_shape = (*win.out_shape[:-1], channels), (*win.in_shape[:-1], channels)
     return replace(win, in_shape=in_shape, out_shape=out_shape, pads=tuple(pads))

@@ -56,9 +56,9 @@ def unstrided(xp: ArrayModule, x: Array, w: Array, win: WindowGrid) -> tuple[Arr
     before = -(-low // stride)
     shift = before * stride - low
     taps = -(-(shift + win.size[-2]) // stride)
-    made = win.out_shape[-2]
+    outputs = win.out_shape[-2]
     # What no window sees on the right is cut off, or what is missing added.
-    groups = min(-(-x.shape[-2] // stride), made + taps - 1 - before)
+    groups = min(-(-x.shape[-2] // stride), outputs + taps - 1 - before)
     x = xp.pad(x, [(0, 0), (0, 0), (0, max(0, groups * stride - x.shape[-2])), (0, 0)])
     image = x[:, :, : groups * stride].reshape(*x.shape[:2], groups, stride * x.shape[-1])
     w = xp.pad(w, [(0, 0), (shift, taps * stride - shift - win.size[-2]), (0, 0), (0, 0)])
@@ -69,7 +69,7 @@ def unstrided(xp: ArrayModule, x: Array, w: Array, win: WindowGrid) -> tuple[Arr
         stride=(*win.stride[:-2], 1, 1),
         in_shape=image.shape,
         out_shape=(*win.out_shape[:-1], image.shape[-1]),
-        pads=(*win.pads[:-2], (before, made + taps - 1 - before - groups), (0, 0)),
+        pads=(*win.pads[:-2], (before, outputs + taps - 1 - before - groups), (0, 0)),
     )
     return image, filters, narrow
 

@@ -75,29 +75,29 @@ def convolve(
     from tensorfleet.kernels.xla import lax
 
     geometry = list(zip(x.shape[1:3], w.shape[:2], stride, pads, dilation, strict=True))
-    made = [_windows(*axis) for axis in geometry]
+    counts = [_windows(*axis) for axis in geometry]
     offer = getattr(_of_thread, "offer", None)
     parts = [1, 1]
-    if offer is not None and (offer.taken or not joining) and _suits(x, w, geometry, made):
-        parts = _division(x, w, made, at_once, across, any(map(any, pads)))
+    if offer is not None and (offer.taken or not joining) and _suits(x, w, geometry, counts):
+        parts = _division(x, w, counts, at_once, across, any(map(any, pads)))
         offer.taken |= parts != [1, 1]
     if parts == [1, 1] and w.shape[1] > 1 and not any(map(any, pads)):
         # XLA takes twice as long where nothing is padded: one window more on the right, which is cut off again.
         wider = (pads[0], (0, stride[1]))
         y = lax.conv_general_dilated(x, w, stride, wider, rhs_dilation=dilation, dimension_numbers=_LAYOUT)
-        return y[:, :, : made[1]]
+        return y[:, :, : counts[1]]
     if parts == [1, 1]:
         return lax.conv_general_dilated(x, w, stride, pads, rhs_dilation=dilation, dimension_numbers=_LAYOUT)
-    cuts = [_cut(*axis, n, count) for axis, n, count in zip(geometry, made, parts, strict=True)]
+    cuts = [_cut(*axis, n, count) for axis, n, count in zip(geometry, counts, parts, strict=True)]
     rows = []
     for down in cuts[0]:
-        found = [
+        pieces = [
             lax.conv_general_dilated(
                 x, w, stride, (down, side), rhs_dilation=dilation, dimension_numbers=_LAYOUT
             )
             for side in cuts[1]
         ]
-        rows.append(found[0] if len(found) == 1 else xp.concatenate(found, 2))
+        rows.append(pieces[0] if len(pieces) == 1 else xp.concatenate(pieces, 2))
     return rows[0] if len(rows) == 1 else xp.concatenate(rows, 1)
 
 
@@ -106,7 +106,7 @@ def _windows(seen: int, taps: int, stride: int, pads: tuple[int, int], dilation:
     return (seen + sum(pads) - (taps - 1) * dilation - 1) // stride + 1
 
 
-def _suits(x: Array, w: Array, geometry: list[_Axis], made: list[int]) -> bool:
+def _suits(x: Array, w: Array, geometry: list[_Axis], counts: list[int]) -> bool:
     """Whether the library takes a convolution, whatever its padding; and each of its windows sees some of the image."""
     return (
         str(x.dtype) == "float32"
@@ -115,31 +115,31 @@ def _suits(x: Array, w: Array, geometry: list[_Axis], made: list[int]) -> bool:
         and max(w.shape[2:]) > MAX_XLA_CHANNELS
         and all(
             0 < n <= seen and taps <= seen and min(pads) >= 0 and max(pads) <= (taps - 1) * dilation
-            for (seen, taps, _, pads, dilation), n in zip(geometry, made, strict=True)
+            for (seen, taps, _, pads, dilation), n in zip(geometry, counts, strict=True)
         )
     )
 
 
-def _division(x: Array, w: Array, made: list[int], at_once: int, across: int, is_padded: bool) -> list[int]:
+def _division(x: Array, w: Array, counts: list[int], at_once: int, across: int, is_padded: bool) -> list[int]:
     """Into how many parts the rows and the columns of a result are divided."""
-    work = x.shape[0] * math.prod(made) * math.prod(w.shape)
+    work = x.shape[0] * math.prod(counts) * math.prod(w.shape)
     wanted = -(-PARTS // at_once) if work * at_once >= MIN_DIVIDED_PRODUCTS else 1
     if wanted == 1 and not is_padded:
         wanted = 2  # the library is slow where nothing is padded
-    if made[0] >= wanted:
+    if counts[0] >= wanted:
         return [wanted, 1]
-    if made[1] >= wanted and made[0] == 1:
+    if counts[1] >= wanted and counts[0] == 1:
         return [1, wanted]
-    if made[0] * across >= wanted:
+    if counts[0] * across >= wanted:
         return [-(-wanted // across), across]
     return [1, 1]
 
 
 def _cut(
-    seen: int, taps: int, stride: int, pads: tuple[int, int], dilation: int, made: int, count: int
+    seen: int, taps: int, stride: int, pads: tuple[int, int], dilation: int, windows: int, count: int
 ) -> list[tuple[int, int]]:
     """The padding of each of so many parts along an axis."""
-    reach, ends = (taps - 1) * dilation + 1, [made * i // count for i in range(count + 1)]
+    reach, ends = (taps - 1) * dilation + 1, [windows * i // count for i in range(count + 1)]
     return [
         (pads[0] - begin * stride, (end - 1) * stride + reach - pads[0] - seen)
         for begin, end in itertools.pairwise(ends)

@@ -70,8 +70,8 @@ def convolve(xp: ArrayModule, geometry: Geometry, first: Array, second: Array) -
     shape = {"forward": geometry.y, "input": geometry.x, "filter": geometry.w}[geometry.kind]
     described: Any = jax.ShapeDtypeStruct
     call: Any = jax.ffi.ffi_call(_TARGET, described(shape, xp.float32))
-    made: Array = call(first, second, geometry=geometry.text())
-    return made
+    result: Array = call(first, second, geometry=geometry.text())
+    return result
 
 
 def _suits(geometry: Geometry) -> bool:

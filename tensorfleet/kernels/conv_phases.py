@@ -39,8 +39,8 @@ def input_gradient(xp: ArrayModule, w: Array, dy: Array, win: WindowGrid) -> Arr
         phases = [_phase(xp, w, dy, win, (y, x)) for y in range(down) for x in range(across)]
     examples, rows, columns, channels = phases[0].shape
     # XLA joins what is put behind each other, and then moves it, in less time than what is put beside each other.
-    made = xp.stack(phases).reshape(down, across, examples, rows, columns, channels)
-    whole = made.transpose(2, 3, 0, 4, 1, 5).reshape(examples, rows * down, columns * across, channels)
+    grid = xp.stack(phases).reshape(down, across, examples, rows, columns, channels)
+    whole = grid.transpose(2, 3, 0, 4, 1, 5).reshape(examples, rows * down, columns * across, channels)
     return whole[:, : win.in_shape[1], : win.in_shape[2]]
 
 
@@ -68,8 +68,8 @@ def volume_gradient(
         seen = xp.concatenate([padded[:, i : i + count] for i in range(len(taps))], -1)
         filters = xp.concatenate([w[tap] for tap in taps], -1)
         phases.append(of_planes(filters, seen.reshape(-1, *seen.shape[2:]), flat).reshape(shape))
-    made = xp.moveaxis(xp.stack(phases), 0, 2).reshape(dy.shape[0], count * stride, *shape[2:])
-    return made[:, : win.in_shape[1]]
+    rows = xp.moveaxis(xp.stack(phases), 0, 2).reshape(dy.shape[0], count * stride, *shape[2:])
+    return rows[:, : win.in_shape[1]]
 
 
 def _phase(xp: ArrayModule, w: Array, dy: Array, win: WindowGrid, phase: tuple[int, int]) -> Array:
@@ -102,10 +102,10 @@ def _products(xp: ArrayModule, w: Array, dy: Array, win: WindowGrid) -> list[Arr
                 taps = xp.concatenate([w[row, column].T for column in columns])
                 parts = [(x.reshape(-1, len(taps)) @ taps).reshape(*x.shape[:3], -1) for x in seen]
                 if len(parts) == 1:
-                    found = _moved(parts[0], 2, before, width)
+                    moved = _moved(parts[0], 2, before, width)
                 else:
-                    found = xp.stack(parts, 3).reshape(*dy.shape[:2], -1, taps.shape[-1])[:, :, :width]
-                of_rows.append(_moved(found, 1, above - i, height))
+                    moved = xp.stack(parts, 3).reshape(*dy.shape[:2], -1, taps.shape[-1])[:, :, :width]
+                of_rows.append(_moved(moved, 1, above - i, height))
             phases.append(total(of_rows))
     return phases
 

@@ -109,7 +109,7 @@ def _any_feature(data: bytes, at: int, end: int) -> Feature:
     return kind, spans
 
 
-def _features(data: bytes, at: int, end: int, found: dict[bytes, Feature]) -> None:
+def _features(data: bytes, at: int, end: int, features: dict[bytes, Feature]) -> None:
     for number, wire, start, stop in _fields(data, at, end):
         if number != 1 or wire != _LENGTH:
             continue
@@ -119,7 +119,7 @@ def _features(data: bytes, at: int, end: int, found: dict[bytes, Feature]) -> No
             if after < stop and data[after] == 0x12:
                 length, first = _varint(data, after + 1)
                 if first + length == stop:
-                    found[data[after - size : after]] = _feature(data, first, stop)
+                    features[data[after - size : after]] = _feature(data, first, stop)
                     continue
         key = b""
         feature: Feature = (MISSING, [])
@@ -128,7 +128,7 @@ def _features(data: bytes, at: int, end: int, found: dict[bytes, Feature]) -> No
                 key = data[a:b]
             elif how == _LENGTH and inner == 2:
                 feature = _feature(data, a, b)
-        found[key] = feature
+        features[key] = feature
 
 
 def scan(data: bytes) -> dict[bytes, Feature]:

@@ -90,23 +90,23 @@ def _each(
     if not isinstance(strings, Strings | np.ndarray):
         strings = np.fromiter(strings, object, len(strings))
     many = strings if isinstance(strings, Strings) else Strings.of(strings)
-    found = np.empty(many.size, np.uint64)
+    result = np.empty(many.size, np.uint64)
     if not many.size:
-        return found
+        return result
     columns = many.columns() if many.size >= _MIN_COLUMN_STRINGS else None
     with np.errstate(over="ignore"):
         if columns is None:
             for places, source in many.sources():
-                ways, there = alike(source.lengths), found[places]
+                ways, there = alike(source.lengths), result[places]
                 if (ways == ways[0]).all():
                     there[:] = function(_Long(source, slice(None)), int(ways[0]))
                     continue
                 for way, rows in by_length(ways):
                     there[rows] = function(_Long(source, rows), way)
-            return found
+            return result
 
         def some(places: slice) -> None:
-            words, lengths, there = columns[:, places], many.lengths[places], found[places]
+            words, lengths, there = columns[:, places], many.lengths[places], result[places]
             if _SHORT_WAYS[lengths.min()] == _SHORT_WAYS[lengths.max()]:  # they grow with the length
                 there[:] = function(_Short(words, lengths), int(alike(lengths[:1])[0]))
                 return
@@ -115,7 +115,7 @@ def _each(
                 there[rows] = function(data, int(alike(lengths[rows[:1]])[0]))
 
         each_part(some, many.size)
-    return found
+    return result
 
 
 def fingerprint64(strings: Strings | Sequence[bytes] | Array) -> Array:
@@ -173,9 +173,9 @@ def _farm(data: _Alike, way: int) -> Array:
 
 
 def _times(data: _Alike) -> Array:
-    made = data.n << np.uint64(1)
-    made += _K2
-    return made
+    result = data.n << np.uint64(1)
+    result += _K2
+    return result
 
 
 def _farm_of_0(data: _Alike) -> Array:
@@ -288,8 +288,8 @@ def _farm_block(
 def fingerprint_cat64(first: Array, second: Array) -> Array:
     """One fingerprint made of two."""
     with np.errstate(over="ignore"):
-        made = first ^ _MURMUR ^ (_mixed(second * _MURMUR) * _MURMUR)
-        return _mixed(_mixed(made * _MURMUR) * _MURMUR)
+        mixed = first ^ _MURMUR ^ (_mixed(second * _MURMUR) * _MURMUR)
+        return _mixed(_mixed(mixed * _MURMUR) * _MURMUR)
 
 
 def _by_words(lengths: Array) -> Array:
@@ -302,12 +302,12 @@ def murmur64(strings: Strings | Sequence[bytes] | Array, seed: int = 0xDECAFCAFF
 
 
 def _murmur(data: _Alike, words: int, seed: np.uint64) -> Array:
-    made = data.n * _MURMUR ^ seed
+    state = data.n * _MURMUR ^ seed
     for i in range(words):
-        made = (made ^ (_mixed(data.word(8 * i) * _MURMUR) * _MURMUR)) * _MURMUR
+        state = (state ^ (_mixed(data.word(8 * i) * _MURMUR) * _MURMUR)) * _MURMUR
     rest = data.n & np.uint64(7)
-    made = np.where(rest > 0, (made ^ _tail(data, words)) * _MURMUR, made)
-    return _mixed(_mixed(made) * _MURMUR)
+    state = np.where(rest > 0, (state ^ _tail(data, words)) * _MURMUR, state)
+    return _mixed(_mixed(state) * _MURMUR)
 
 
 def _tail(data: _Alike, words: int) -> Array:

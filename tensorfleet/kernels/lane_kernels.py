@@ -100,10 +100,10 @@ def pack(ops: list[Operation], given: Sequence[Given]) -> tuple[Lanes] | None:
     """Pack of scalars."""
     if any(not g.scalars if isinstance(g, Lanes) else g.ndim for g in given):
         return None
-    made = np.empty((len(ops), len(given)), ops[0]._outputs[0].dtype.np_dtype)
+    table = np.empty((len(ops), len(given)), ops[0]._outputs[0].dtype.np_dtype)
     for i, g in enumerate(given):
-        made[:, i] = g.data if isinstance(g, Lanes) else g
-    return (Lanes.even(made),)
+        table[:, i] = g.data if isinstance(g, Lanes) else g
+    return (Lanes.even(table),)
 
 
 def concat(ops: list[Operation], given: Sequence[Given]) -> tuple[Lanes] | None:
@@ -111,13 +111,15 @@ def concat(ops: list[Operation], given: Sequence[Given]) -> tuple[Lanes] | None:
     *parts, axis = given
     if isinstance(axis, Lanes) or axis.size != 1 or int(axis.reshape(-1)[0]) not in (0, -1):
         return None
-    found = []
+    matrices = []
     for part in parts:
         matrix = part.as_matrix() if isinstance(part, Lanes) else part
         if matrix is None:
             return None
-        found.append(matrix if isinstance(part, Lanes) else np.broadcast_to(matrix, (len(ops), matrix.size)))
-    return (Lanes.even(np.concatenate(found, axis=1)),)
+        matrices.append(
+            matrix if isinstance(part, Lanes) else np.broadcast_to(matrix, (len(ops), matrix.size))
+        )
+    return (Lanes.even(np.concatenate(matrices, axis=1)),)
 
 
 def reshape(ops: list[Operation], given: Sequence[Given]) -> tuple[Lanes] | None:
@@ -153,17 +155,17 @@ def where(ops: list[Operation], given: Sequence[Lanes]) -> tuple[Lanes] | None:
     width = x.data.shape[1] if rank == 2 else 1
     true = (x.data if x.data.dtype.kind == "b" else x.data != 0).reshape(-1)
     if width == 1 and true.all():
-        made = np.zeros((len(true), rank), np.int64)
-        made[:, 0] = x.places
-        return (x.like(made, Order.COUNTING),)
+        places = np.zeros((len(true), rank), np.int64)
+        places[:, 0] = x.places
+        return (x.like(places, Order.COUNTING),)
     (flat,) = true.nonzero()
     starts = np.searchsorted(flat, np.asarray(x.starts) * width)
     rows = flat // width if width > 1 else flat
-    made = np.zeros((len(flat), rank), np.int64)
-    np.subtract(rows, np.repeat(x.firsts, np.diff(starts)), out=made[:, 0])
+    places = np.zeros((len(flat), rank), np.int64)
+    np.subtract(rows, np.repeat(x.firsts, np.diff(starts)), out=places[:, 0])
     if width > 1:
-        np.subtract(flat, rows * width, out=made[:, 1])
-    return (Lanes(made, starts.tolist()),)
+        np.subtract(flat, rows * width, out=places[:, 1])
+    return (Lanes(places, starts.tolist()),)
 
 
 def gather(ops: list[Operation], given: Sequence[Given]) -> tuple[Lanes] | None:

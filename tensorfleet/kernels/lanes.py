@@ -78,10 +78,10 @@ class Lanes:
 
     def like(self, data: Array, order: Order = Order.ANY) -> Lanes:
         """Other elements in the same lanes."""
-        made = Lanes(data, self.starts, order, self.scalars)
+        result = Lanes(data, self.starts, order, self.scalars)
         if "sizes" in self.__dict__:
-            made.sizes = self.sizes
-        return made
+            result.sizes = self.sizes
+        return result
 
     @property
     def count(self) -> int:

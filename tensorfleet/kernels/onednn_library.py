@@ -253,7 +253,7 @@ def library() -> OneDnn | None:
     """The library, None where it is not installed or cannot be loaded."""
     try:
         files = importlib.metadata.files(_PACKAGE) or []
-        found = next((Path(str(f.locate())) for f in files if f.name == _FILE), None)
-        return OneDnn(str(found.resolve())) if found is not None else None
+        path = next((Path(str(f.locate())) for f in files if f.name == _FILE), None)
+        return OneDnn(str(path.resolve())) if path is not None else None
     except (importlib.metadata.PackageNotFoundError, OSError):
         return None

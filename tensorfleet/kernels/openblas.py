@@ -25,7 +25,7 @@ from tensorfleet.kernels.openblas_library import libraries
 from tensorfleet.kernels.parallel_for import core_count, in_parts
 
 # Multiplications: with fewer OpenBLAS itself stays in one thread; with more, several threads are worth their trouble.
-_FEWEST, _MOST = 1 << 18, 1 << 25
+_MIN_MULTIPLICATIONS, _MAX_MULTIPLICATIONS = 1 << 18, 1 << 25
 # What a call on a matrix costs beside its arithmetic, and what a part of a batch should cost, in multiplications.
 _CALL, _PART = 1 << 9, 1 << 18
 _WORTH_DIVIDING = 1 << 22
@@ -38,13 +38,17 @@ _before: list[int] = []  # the threads that numpy's library had
 def product(a: Array, b: Array) -> Array:
     """`a @ b` of numpy arrays: a large one in blocks, and many that are small, among our threads."""
     each = a.shape[-2] * a.shape[-1] * b.shape[-1]
-    if a.dtype not in _BLAS_TYPES or a.dtype != b.dtype or (a.ndim == b.ndim == 2 and each <= _FEWEST):
+    if (
+        a.dtype not in _BLAS_TYPES
+        or a.dtype != b.dtype
+        or (a.ndim == b.ndim == 2 and each <= _MIN_MULTIPLICATIONS)
+    ):
         plain: Array = np.matmul(a, b)
         return plain
-    if each <= _FEWEST:
+    if each <= _MIN_MULTIPLICATIONS:
         return _batch(a, b, each)
     with _numpy_in_one_thread():
-        if each >= _MOST and a.shape[-1] == b.shape[-2]:
+        if each >= _MAX_MULTIPLICATIONS and a.shape[-1] == b.shape[-2]:
             return _in_blocks(a, b)
         return np.matmul(a, b) if a.ndim == b.ndim == 2 else _batch(a, b, each)
 

@@ -74,8 +74,8 @@ class Strings:
         return self.shape[0]
 
     def __array__(self, dtype: np.dtype[Any] | None = None, copy: bool | None = None) -> Array:
-        made = self.objects.reshape(self.shape)
-        return made.copy() if copy else made
+        array = self.objects.reshape(self.shape)
+        return array.copy() if copy else array
 
     @property
     def objects(self) -> Array:
@@ -105,10 +105,10 @@ class Strings:
 
     def apart(self) -> Buffer:
         """A buffer in which they lie in order, with at least one zero and nothing else between them."""
-        found = self.buffer
-        if not found.apart:
-            found = self._forms.buffer = self._apart()
-        return found
+        result = self.buffer
+        if not result.apart:
+            result = self._forms.buffer = self._apart()
+        return result
 
     def _apart(self) -> Buffer:
         columns = self._forms.columns
@@ -138,13 +138,13 @@ class Strings:
         return np.pad(columns, ((0, missing), (0, 0))) if missing > 0 else columns[:width]
 
     def _columns(self, width: int) -> Array:
-        made = np.empty((width, len(self.lengths)), np.uint64)
+        result = np.empty((width, len(self.lengths)), np.uint64)
         if self._forms.buffer is None:
-            _fill_from_objects(made, self.objects)
+            _fill_from_objects(result, self.objects)
         else:
             for places, source in self.sources():
-                _fill(made[:, places], source)
-        return made
+                _fill(result[:, places], source)
+        return result
 
     def sources(self) -> Iterator[tuple[slice, Buffer]]:
         """The strings in buffers, `AT_ONCE` of them at a time."""
@@ -165,27 +165,27 @@ class Strings:
         """What is left of the strings when their elements are moved, by a function of any array of this shape."""
         forms = self._forms
         if forms.objects is not None:
-            return tuple(self._as_moved(forms.objects, made) for made in move(np.asarray(self)))
+            return tuple(self._as_moved(forms.objects, pairs) for pairs in move(np.asarray(self)))
         buffer = self.buffer
         starts, lengths = (move(a.reshape(self.shape)) for a in (buffer.starts, buffer.lengths))
-        made = zip(starts, lengths, strict=True)
+        pairs = zip(starts, lengths, strict=True)
         return tuple(
             self.reshaped(a.shape)
             if _in_place(buffer.starts, a)
             else strings_in(Buffer(buffer.data, a.ravel(), n.ravel()), a.shape)
-            for a, n in made
+            for a, n in pairs
         )
 
-    def _as_moved(self, objects: Array, made: Array) -> Strings | Array:
-        return self.reshaped(made.shape) if _in_place(objects, made) else made
+    def _as_moved(self, objects: Array, moved: Array) -> Strings | Array:
+        return self.reshaped(moved.shape) if _in_place(objects, moved) else moved
 
 
-def _in_place(flat: Array, made: Array) -> bool:
+def _in_place(flat: Array, moved: Array) -> bool:
     """Whether an array is another in another shape."""
     return (
-        made.size == flat.size
-        and made.flags.c_contiguous
-        and made.__array_interface__["data"] == flat.__array_interface__["data"]
+        moved.size == flat.size
+        and moved.flags.c_contiguous
+        and moved.__array_interface__["data"] == flat.__array_interface__["data"]
     )
 
 

@@ -220,14 +220,14 @@ def _gammas_traced(rng: Array, alpha: Array) -> Array:
     real = xp.where(alpha > 0, alpha, 1.0)
     size = max(_PIECE_OUTPUTS, alpha.size // 16)  # outputs that go on at once; hardly ever more have to
 
-    def rest(made: Array) -> Array:
-        rows = xp.nonzero(xp.isnan(made), size=size, fill_value=alpha.size)[0]
+    def rest(drawn: Array) -> Array:
+        rows = xp.nonzero(xp.isnan(drawn), size=size, fill_value=alpha.size)[0]
         again = _gammas_tried(xp, rng, rows.astype(np.uint64), real[rows])
-        return at(made, rows).set(again, mode="drop")
+        return at(drawn, rows).set(again, mode="drop")
 
     first = _gammas_at_first(xp, rng, real)
-    made = lax.while_loop(lambda made: xp.isnan(made).any(), rest, first)
-    return xp.where(alpha > 0, made, xp.where(alpha == 0, 0.0, np.nan))
+    gammas = lax.while_loop(lambda gammas: xp.isnan(gammas).any(), rest, first)
+    return xp.where(alpha > 0, gammas, xp.where(alpha == 0, 0.0, np.nan))
 
 
 def _normals_traced(xp: ArrayModule, first: Array, second: Array) -> list[Array]:
@@ -248,10 +248,10 @@ def _slopes(xp: ArrayModule, alpha: Array) -> tuple[Array, Array]:
     return d, 1.0 / 3 / xp.sqrt(d)
 
 
-def _boosted(xp: ArrayModule, alpha: Array, made: Array, u: Array) -> Array:
+def _boosted(xp: ArrayModule, alpha: Array, drawn: Array, u: Array) -> Array:
     """The number for alpha, given that of alpha + 1 where alpha is below 1, and one more uniform number."""
     # The power of u; the two functions together take a fifth of the time of the one.
-    less = xp.where(alpha < 1, made * xp.exp(log_traced(xp, u) / alpha), made)
+    less = xp.where(alpha < 1, drawn * xp.exp(log_traced(xp, u) / alpha), drawn)
     return xp.where(alpha == 1, -log_traced(xp, 1 - u), xp.where((alpha < 1) & (u == 0), 0.0, less))
 
 
@@ -344,7 +344,7 @@ def _knuth_traced(xp: ArrayModule, rng: Array, starts: Array, rate: Array) -> Ar
 
 
 def _hormann_traced(
-    xp: ArrayModule, rng: Array, starts: Array, rate: Array, made: Array, highest: float
+    xp: ArrayModule, rng: Array, starts: Array, rate: Array, drawn: Array, highest: float
 ) -> Array:
     """Fills in what is no number yet."""
     from tensorfleet.kernels.xla import lax
@@ -365,7 +365,7 @@ def _hormann_traced(
         good |= unsure & ((v == 0) | (height <= bound))
         return taken + np.uint64(1), xp.where(xp.isnan(samples) & good, k, samples)
 
-    filled: Array = lax.while_loop(lambda state: xp.isnan(state[1]).any(), draw, (np.uint64(0), made))[1]
+    filled: Array = lax.while_loop(lambda state: xp.isnan(state[1]).any(), draw, (np.uint64(0), drawn))[1]
     return filled
 
 

@@ -39,12 +39,12 @@ def positions(indices: Array, shape: Array | Dims) -> Array:
 def places(flat: Array, shape: Array) -> Array:
     """Positions in the flat dense tensor as places: the inverse of `positions`."""
     rest, steps = np.asarray(flat, np.int64), strides(shape).tolist()
-    found = np.empty((len(rest), len(steps)), np.int64)
+    result = np.empty((len(rest), len(steps)), np.int64)
     for axis, step in enumerate(steps):
         column = rest // step if step > 1 else rest
-        found[:, axis] = column
+        result[:, axis] = column
         rest = rest - column * max(step, 1)
-    return found
+    return result
 
 
 def union_of(flat: Array, in_runs: bool = False) -> tuple[Array, Array]:

@@ -21,7 +21,7 @@ ZEROS = bytes(_LONGEST)
 WIDEST = 8  # words of a string that is short
 WORD_MASKS = np.array([(1 << 8 * n) - 1 for n in range(9)], np.uint64)  # of so many bytes
 _SHORT = 24  # bytes of a string, on average
-_FEW = 16  # strings of a length: fewer are made one by one
+_MIN_GROUP_STRINGS = 16  # strings of a length: fewer are made one by one
 _LONGEST_MADE = 1 << 10
 _EXACT = 1 << 53
 _TENS = 10 ** np.arange(20, dtype=np.uint64)
@@ -142,7 +142,7 @@ def texts_of(buffer: Buffer) -> Array:
             result[places] = _short_texts(buffer.some(places), longest + 7 >> 3)
         return result
     groups = list(by_length(lengths)) if longest <= _LONGEST_MADE else []
-    if len(groups) * _FEW > len(lengths) or not groups:
+    if len(groups) * _MIN_GROUP_STRINGS > len(lengths) or not groups:
         result[:] = _texts_at(buffer, slice(None))
         return result
     for length, rows in groups:

@@ -89,7 +89,7 @@ class StringIndex:
         each_part(some, texts.size)
         return result
 
-    def _find(self, found: Array, columns: Array, lengths: Array) -> None:
+    def _find(self, keys: Array, columns: Array, lengths: Array) -> None:
         place = _places(columns, self._bits)
         left: Any = slice(None)
         while True:
@@ -101,7 +101,7 @@ class StringIndex:
                 same &= their.take(at, mode="clip") == mine
             taken = key >= 0
             same &= taken
-            found[left] = np.where(same, key, -1)
+            keys[left] = np.where(same, key, -1)
             on = np.flatnonzero(taken & ~same)
             if not len(on):
                 return

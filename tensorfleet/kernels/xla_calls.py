@@ -228,11 +228,11 @@ def _describe(frame: _Frame) -> None:
 
 
 def _addresses(values: _Values) -> list[int]:
-    found = values.values
-    return [_Buffer.from_address(found[i]).data for i in range(values.size)]
+    buffers = values.values
+    return [_Buffer.from_address(buffers[i]).data for i in range(values.size)]
 
 
 def _failed(frame: _Frame, message: str) -> int | None:
     error = _Error(_Error.code.offset + _Error.code.size, None, message.encode(), _INTERNAL_ERROR)
-    made: int | None = _Api.from_address(frame.api).create_error(ctypes.addressof(error))
-    return made
+    result: int | None = _Api.from_address(frame.api).create_error(ctypes.addressof(error))
+    return result

@@ -20,6 +20,7 @@ _ON_ROWS = {PartKind.GATHER, PartKind.ROWS}
 _ON_STATE = {PartKind.ALONE, PartKind.CHUNKS, PartKind.LOOP}
 # Members of an enum are slow to look up in Python 3.11, and these are compared with for every operation.
 _PURE = {PartKind.HOST, PartKind.INDEX, PartKind.VARYING}
+_SEGMENT = PartKind.SEGMENT
 # Index operations have a part together anyway, in which each costs 1 us. To leave it costs 10 us, as two reshapes in
 # the embedding benchmark showed.
 _MIN_OPS, _MIN_INDEX_OPS = 2, 8
@@ -137,6 +138,8 @@ def _needs(
                 earlier = on_rows.setdefault(variable, [])
                 needs[op].update(earlier)
                 earlier.append(op)
+        elif kinds[op] is _SEGMENT:  # segments of a level run before all else of it
+            continue
         elif kinds[op] in _ON_STATE or op.spec.stateful or op.spec.blocks:
             needs[op].update(last, *on_rows.values())
             last, on_rows = {op}, {}
@@ -148,5 +151,5 @@ def _variables(op: Operation) -> set[str]:
     source = op._inputs[0]
     handle = source.dtype._is_ref_dtype or source.dtype.name == "resource"
     tensors = updated_by(op) if op.spec.updates else [source if handle else source._op._inputs[0]]
-    found = [variable_of(t) for t in tensors]
-    return {(v._attrs.get("shared_name") or b"").decode() or v.name for v in found if v is not None}
+    variables = [variable_of(t) for t in tensors]
+    return {(v._attrs.get("shared_name") or b"").decode() or v.name for v in variables if v is not None}

@@ -36,6 +36,8 @@ def fuse(plan: Plan) -> Plan:
     known = set(plan.feeds) | plan.constants.keys()
     laid = _lay_out(plan, known, gathers, hidden, {})
     tables = owned_tables(plan, laid.kinds, hidden, known)
+    if plan.by_op:
+        tables = {}
     # Taking tables into segments changes the levels, and may part the operations on another table: until all hold.
     while tables:
         trial = _lay_out(plan, known, gathers, hidden, tables)
@@ -84,7 +86,8 @@ def _lay_out(
     _read_after_initializing(plan, ops, before)
     kinds = {op: _SEGMENT if op in inside else _kind(op, plan, gathers) for op in ops}
     _share(plan, kinds, before, (PartKind.HOST, PartKind.VARYING))
-    kinds.update(dict.fromkeys(index_ops(plan, kinds, known), PartKind.INDEX))
+    if not plan.by_op:
+        kinds.update(dict.fromkeys(index_ops(plan, kinds, known), PartKind.INDEX))
     _share(plan, kinds, before, (PartKind.INDEX,))
     _wait_for_all(ops, kinds, before)
     levels = _levels(plan, ops, kinds, before)
@@ -120,6 +123,8 @@ def _kind(op: Operation, plan: Plan, gathers: set[Operation]) -> PartKind:
     if op.spec.host or objects or (op.spec.in_numpy is not None and op.spec.in_numpy(op)):
         # A read or write of a string variable goes through the variable's store, but never through XLA.
         return PartKind.ALONE if not op.spec.host and _touches_variable(op, plan) else PartKind.HOST
+    if plan.by_op:
+        return PartKind.ALONE
     if op in plan.varying:
         return PartKind.ALONE if op.spec.updates else PartKind.VARYING
     return _SEGMENT
@@ -403,7 +408,7 @@ def _group(plan: Plan, laid: _Layout) -> list[Part]:
     by_level: dict[int, list[Operation]] = {}
     for op in laid.ops:
         by_level.setdefault(levels[op], []).append(op)
-    together = laid.alike = joinable(plan, kinds)
+    together = laid.alike = {} if plan.by_op else joinable(plan, kinds)
     for level in sorted(by_level):
         segments: dict[tuple[str, frozenset[Operation] | None], Part] = {}
         hosts: list[Part] = []

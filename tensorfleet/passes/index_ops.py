@@ -12,7 +12,7 @@ from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.passes.plan import PartKind, Plan
 
 _MOVES = {"Cast", "ConcatV2", "ExpandDims", "Identity", "Pack", "Reshape", "Squeeze", "StopGradient"}
-_COUNTS = {"GatherV2", "Prod", "Shape", "Size", "StridedSlice"}
+_COUNTS = {"GatherNd", "GatherV2", "Prod", "Shape", "Size", "StridedSlice"}
 _COMPARES = {"Equal", "Greater", "GreaterEqual", "Less", "LessEqual", "NotEqual"}
 # Members of an enum are slow to look up in Python 3.11, and this one is compared with for every operation.
 _SEGMENT = PartKind.SEGMENT

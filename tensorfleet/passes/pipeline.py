@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -15,7 +16,7 @@ from tensorfleet.passes.fuse import fuse
 from tensorfleet.passes.matrix_products import products
 from tensorfleet.passes.partition import into_stages
 from tensorfleet.passes.place import Placer, place
-from tensorfleet.passes.plan import Branches, Inner, Plan, ordered
+from tensorfleet.passes.plan import Branches, Inner, PartKind, Plan, ordered
 from tensorfleet.passes.prune import prune
 from tensorfleet.passes.reference_order import order
 from tensorfleet.passes.shared_control_flow import gather, guard, inert, lift
@@ -100,6 +101,17 @@ def divide(plan: Plan, varying: Iterable[Operation]) -> Plan:
     """The same plan with these operations, whose values change their shape from run to run, kept apart from the rest."""
     plan = replace(plan, parts=[], varying=plan.varying | frozenset(varying))
     return _run(_since(LOCAL, "fuse"), plan)
+
+
+def divide_by_op(plan: Plan) -> Plan:
+    """The same plan with every operation as a part by itself, which run one after the other."""
+    plan = _run(_since(LOCAL, "fuse"), replace(plan, parts=[], by_op=True))
+    # In one segment they see the variables as they were before it. Side by side, a read could come after an update.
+    segments = [i for i, part in enumerate(plan.parts) if part.kind is PartKind.SEGMENT]
+    for before, after in itertools.pairwise(segments):
+        if before not in plan.parts[after].after:
+            plan.parts[after].after.append(before)
+    return plan
 
 
 def place_on_tasks(plan: Plan, placer: Placer) -> Plan:

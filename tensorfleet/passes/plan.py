@@ -112,6 +112,8 @@ class Plan:
     gathers: frozenset[Operation] = frozenset()
     #: operations on values that were seen to change their shape from run to run: nothing else is compiled with them
     varying: frozenset[Operation] = frozenset()
+    #: whether every operation is a part by itself, so that each has its own cost
+    by_op: bool = False
     #: on a cluster: the branches and loops, each on one task, and those that several tasks share
     together: list[list[Operation]] = field(default_factory=list)
     shared: list[list[Operation]] = field(default_factory=list)

@@ -76,13 +76,13 @@ def made_token(taken: int, maker: tuple[int, int], last_use: int) -> Hashable:
 def numbered(tokens: Iterable[Hashable]) -> list[int]:
     """A number for each token, the same for equal ones; a number of its own for None and for what cannot be hashed."""
     numbers: dict[Hashable, int] = {}
-    found = []
+    result = []
     for i, token in enumerate(tokens):
         try:
-            found.append(numbers.setdefault(i if token is None else token, len(numbers)))
+            result.append(numbers.setdefault(i if token is None else token, len(numbers)))
         except TypeError:
-            found.append(numbers.setdefault(i, len(numbers)))
-    return found
+            result.append(numbers.setdefault(i, len(numbers)))
+    return result
 
 
 def find_repetitions(
@@ -90,15 +90,15 @@ def find_repetitions(
 ) -> list[Stretch]:
     """The stretches that can be loops, given the numbers of all tokens, what is made and where that is last used."""
     return [
-        found
+        stretch
         for begin, end, period in _stretches(tokens)
-        for found in _divided(begin, end, period, outs, last_use)
+        for stretch in _divided(begin, end, period, outs, last_use)
     ]
 
 
 def _stretches(tokens: Sequence[int]) -> list[tuple[int, int, int]]:
     """Where tokens repeat: begin, end, period."""
-    found = []
+    stretches = []
     before: dict[int, int] = {}
     tried: dict[int, int] = {}  # period → how far it has been followed already
     i, free = 0, 0
@@ -115,27 +115,27 @@ def _stretches(tokens: Sequence[int]) -> list[tuple[int, int, int]]:
         if not _is_enough((end - i + period) // period, period):
             i += 1
             continue
-        found.append((i - period, end, period))
+        stretches.append((i - period, end, period))
         i = free = end
-    return found
+    return stretches
 
 
 def _divided(
     begin: int, end: int, period: int, outs: Sequence[Sequence[_Key]], last_use: Mapping[_Key, int]
 ) -> list[Stretch]:
     """The loops of a stretch: each ends where something behind it needs more than the last round's results."""
-    found = []
+    loops = []
     first = begin
     for last in range(begin, end - period + 1, period):
         rounds = (last - first) // period + 1
         behind = last + 2 * period  # the next round may use this one's results
-        made = (out for i in range(last, last + period) for out in outs[i])
-        if behind <= end and not any(last_use.get(out, -1) >= behind for out in made):
+        results = (out for i in range(last, last + period) for out in outs[i])
+        if behind <= end and not any(last_use.get(out, -1) >= behind for out in results):
             continue
         if _is_enough(rounds, period):
-            found.append(Stretch(first, period, rounds))
+            loops.append(Stretch(first, period, rounds))
         first = last + period
-    return found
+    return loops
 
 
 def _is_enough(rounds: int, period: int) -> bool:
@@ -144,21 +144,21 @@ def _is_enough(rounds: int, period: int) -> bool:
 
 def compiled_ops(plan: Plan, ops: Sequence[Operation]) -> list[int]:
     """For each operation 1 if XLA has to compile it, 0 if it is one more round of what comes before."""
-    found = [1] * len(ops)
+    compiled = [1] * len(ops)
     last_use = _last_uses(plan, ops)
     outs = [op._outputs for op in ops]
     for stretch in find_repetitions(numbered(_tokens(plan, ops, last_use)), outs, last_use):
         rest = range(stretch.first + stretch.period, stretch.end)
-        found[rest.start : rest.stop] = [0] * len(rest)
-    return found
+        compiled[rest.start : rest.stop] = [0] * len(rest)
+    return compiled
 
 
 def _last_uses(plan: Plan, ops: Sequence[Operation]) -> dict[Tensor, int]:
     own = set(ops)
-    found = {t: i for i, op in enumerate(ops) for t in op._inputs}
-    found.update({t: len(ops) for op in plan.ops if op not in own for t in op._inputs})
-    found.update(dict.fromkeys(plan.fetches, len(ops)))
-    return found
+    last_use = {t: i for i, op in enumerate(ops) for t in op._inputs}
+    last_use.update({t: len(ops) for op in plan.ops if op not in own for t in op._inputs})
+    last_use.update(dict.fromkeys(plan.fetches, len(ops)))
+    return last_use
 
 
 def _tokens(plan: Plan, ops: Sequence[Operation], last_use: Mapping[Tensor, int]) -> Iterable[Hashable]:

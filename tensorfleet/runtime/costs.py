@@ -82,9 +82,9 @@ def _describe(info: CostGraphDef.Node.OutputInfo, tensor: Tensor) -> None:
 def _spent(plan: Plan, events: Iterable[Event]) -> dict[str, float]:
     """Microseconds by operation."""
     parts = {part.ops[-1].name: [op.name for op in part.ops] for part in plan.parts if part.ops}
-    found: dict[str, float] = {}
+    spent: dict[str, float] = {}
     for _, name, _, began, ended, *_ in events:
         names = parts.get(name, [name])
-        for one in names:
-            found[one] = found.get(one, 0.0) + (ended - began) / 1000 / len(names)
-    return found
+        for op_name in names:
+            spent[op_name] = spent.get(op_name, 0.0) + (ended - began) / 1000 / len(names)
+    return spent

@@ -122,9 +122,9 @@ def _start(jax: ModuleType) -> Device:
     return _within(environment, lambda: jax.devices("cpu")[0])
 
 
-def _flags(given: str) -> str:
+def _flags(user_flags: str) -> str:
     """The user's flags of XLA with ours, unless the user has set such options."""
-    return given if _EXTRA in given else f"{given} {_EXTRA}={_KEEP_LOOPS}".strip()
+    return user_flags if _EXTRA in user_flags else f"{user_flags} {_EXTRA}={_KEEP_LOOPS}".strip()
 
 
 def _within(environment: dict[str, str], start: Callable[[], _Started]) -> _Started:
@@ -169,13 +169,13 @@ def on_cpu(device: Device | None, values: Sequence[Any]) -> Sequence[Any]:
     if not _lone or _lone[0] is None:
         return values
     wanted = device is not None
-    found = []
+    moved = []
     for value in values:
         sharding = getattr(value, "sharding", None)
         if sharding is not None and (_lone[0] in sharding.device_set) is not wanted:
             value = np.asarray(value)
-        found.append(value)
-    return found
+        moved.append(value)
+    return moved
 
 
 def _keep_compilations(jax: ModuleType) -> None:
@@ -243,13 +243,13 @@ def local_device_names(
         options = gpus.read_options(config.gpu_options)
         gpus.choose(options)
         visible = options.visible
-    found = 0 if wanted == 0 else gpu_count()
+    available = 0 if wanted == 0 else gpu_count()
     if visible is not None:
-        found = min(found, len(visible))
+        available = min(available, len(visible))
     cpus = max(counts.get("CPU", counts.get("cpu", _cpus[0])), 1)
     names = [f"{prefix}/device:CPU:{i}" for i in range(cpus)]
     return names + [
-        f"{prefix}/device:GPU:{i}" for i in range(found if wanted is None else min(found, wanted))
+        f"{prefix}/device:GPU:{i}" for i in range(available if wanted is None else min(available, wanted))
     ]
 
 
@@ -264,9 +264,9 @@ def jax_device(name: str, others: bool = False) -> Device | None:
     cpu = "/device:CPU" in name
     if cpu and not others:
         return None
-    found = _jax_devices.get(name)
-    if found is None:
+    device = _jax_devices.get(name)
+    if device is None:
         jax, _ = load_jax()
-        found = jax.devices("cpu")[0] if cpu else gpus.cards(jax)[int(name.rsplit(":", 1)[1])]
-        _jax_devices[name] = found
-    return found
+        device = jax.devices("cpu")[0] if cpu else gpus.cards(jax)[int(name.rsplit(":", 1)[1])]
+        _jax_devices[name] = device
+    return device

@@ -8,24 +8,27 @@ import os
 import threading
 import time
 import warnings
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet.base import errors
+from tensorfleet.base.counters import StepTimer
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.kernels.parallel_for import use_threads
 from tensorfleet.passes.pipeline import make_plan
 from tensorfleet.passes.place import Placer
 from tensorfleet.passes.plan import Branches, Inner
-from tensorfleet.runtime import trace
+from tensorfleet.runtime import observing, trace
 from tensorfleet.runtime.devices import local_device_names
 from tensorfleet.runtime.engine_protocol import Engine
 from tensorfleet.runtime.placement_log import PlacementLog
 from tensorfleet.runtime.resources import RandomStreams, ResourceManager
 from tensorfleet.runtime.scheduling.program import Program
-from tensorfleet.runtime.scheduling.step import ExecutionContext
+from tensorfleet.runtime.scheduling.step import ExecutionContext, MeasuredContext
 from tensorfleet.runtime.scheduling.threads import Pool
+from tensorfleet.runtime.variable_versions import VariableVersions, WatchedVariables
 from tensorfleet.state.accumulators import maximums
 
 if TYPE_CHECKING:
@@ -91,7 +94,7 @@ def _default_pool(config: ConfigProto | None) -> tuple[Pool, bool]:
 def _pools(config: ConfigProto | None) -> tuple[list[Pool], list[Pool]]:
     """The thread pools that `inter_op_thread_pool` of RunOptions counts, and those that end with the session."""
     options = [] if config is None else config.session_inter_op_thread_pool
-    found: list[Pool] = []
+    pools: list[Pool] = []
     own: list[Pool] = []
     for option in options:
         size = option.num_threads if option.num_threads > 0 else os.cpu_count() or 1
@@ -101,16 +104,20 @@ def _pools(config: ConfigProto | None) -> tuple[list[Pool], list[Pool]]:
                 pool = _named_pools.setdefault(option.global_name, pool)
         else:
             own.append(pool)
-        found.append(pool)
-    if not found:
+        pools.append(pool)
+    if not pools:
         pool, is_own = _default_pool(config)
         return [pool], [pool] if is_own else []
-    return found, own
+    return pools, own
 
 
 def shared_pool() -> Pool:
     """The threads that all sessions without their own share."""
     return _default_pool(None)[0]
+
+
+#: those of all sessions of this process, and of the sessions that this task runs stages for
+live_engines: weakref.WeakSet[LocalEngine] = weakref.WeakSet()
 
 
 class LocalEngine(Engine[Program]):
@@ -129,6 +136,8 @@ class LocalEngine(Engine[Program]):
         self.resources = resources or ResourceManager()
         self.private = ResourceManager(owner)
         self.streams = RandomStreams()
+        #: the variables whose versions are noted in measured steps
+        self.watched = WatchedVariables()
         names = local_device_names(config, prefix) if prefix else local_device_names(config)
         soft = bool(config.allow_soft_placement) if config is not None else False
         self.placer = Placer(names, soft)
@@ -144,6 +153,7 @@ class LocalEngine(Engine[Program]):
         self._planning = threading.Lock()
         self.running: set[ExecutionContext] = set()
         self._closed: errors.OpError | None = None
+        live_engines.add(self)
 
     def program(
         self,
@@ -161,6 +171,8 @@ class LocalEngine(Engine[Program]):
             plan = make_plan(self.graph, fetches, targets, feeds, self.placer, done, known, branches, inner)
             self._placements.tell(plan, self.placer.placed)
             program = Program(plan, self.resources)
+            if self._task:  # a session by itself has nobody who could update between
+                self.watched.add(*program.for_staleness())
             if len(plan.ops) >= _MANY_OPS:
                 keep()
             return program
@@ -170,17 +182,32 @@ class LocalEngine(Engine[Program]):
         program: Program,
         feeds: Sequence[Any],
         timeout_ms: int = 0,
-        collector: trace.Collector | None = None,
+        collector: trace.StepObserver | None = None,
         began: Callable[[ExecutionContext], Any] | None = None,
         pool: int = 0,
+        timer: StepTimer | None = None,
+        versions: VariableVersions | None = None,
     ) -> Values:
-        """Runs one step, in a pool of the session's. `began` is told the step, if it is one that can be cancelled."""
+        """Runs one step, in a pool of the session's. `began` is told the step, if it is one that can be cancelled.
+
+        `versions` notes which variables it reads and updates.
+        """
         threads = self._pools[0] if not pool else self._pool(pool)
+        if collector is not None and collector.by_op:
+            program = program.by_op()
         timeout = timeout_ms if timeout_ms > 0 else self._timeout
         deadline = time.monotonic() + timeout / 1000 if timeout else None
-        ctx = ExecutionContext(self.resources, self.streams, deadline, not program.inline)
+        if timer is None and versions is None:
+            ctx = ExecutionContext(self.resources, self.streams, deadline, not program.inline)
+        else:
+            ctx = measured = MeasuredContext(self.resources, self.streams, deadline, not program.inline)
+            measured.timer, measured.versions = timer, versions
+            if versions is not None:
+                versions.watched = self.watched.stores
         ctx.private, ctx.task = self.private, self._task
         ctx.trace = collector
+        if observing.active:
+            ctx.observer = observing.ValueObserver(self.private.owner)
         # Such a step never waits, so there is nothing to cancel: it takes no lock and is not registered.
         if program.inline:
             if self._closed is not None:
@@ -206,6 +233,20 @@ class LocalEngine(Engine[Program]):
             ctx.end()
             with self._lock:
                 self.running.discard(ctx)
+
+    def run_measured(
+        self,
+        program: Program,
+        feeds: Sequence[Any],
+        timer: StepTimer,
+        timeout_ms: int = 0,
+        collector: trace.StepObserver | None = None,
+        began: Callable[[ExecutionContext], Any] | None = None,
+        pool: int = 0,
+        versions: VariableVersions | None = None,
+    ) -> Values:
+        """The same for a step whose parts are measured."""
+        return self.run(program, feeds, timeout_ms, collector, began, pool, timer, versions)
 
     def repeat(self, program: Program) -> None:
         """Runs a step that its caller will ask for again: here that is one step."""

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import Any, Protocol, TypeVar
 
 from tensorfleet.base import errors
+from tensorfleet.base.counters import StepTimer
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.passes.place import Placer
 from tensorfleet.passes.plan import Plan
-from tensorfleet.runtime.trace import Collector
+from tensorfleet.runtime.trace import Collector, StepObserver
 
 
 class Planned(Protocol):
@@ -38,11 +39,23 @@ class Engine(Protocol[ProgramT]):
         program: ProgramT,
         feeds: Sequence[Any],
         timeout_ms: int = 0,
-        collector: Collector | None = None,
+        collector: StepObserver | None = None,
         *,
         pool: int = 0,
     ) -> list[Any]:
         """Runs a step and returns the fetched values. Without a timeout, the session's holds."""
+
+    def run_measured(
+        self,
+        program: ProgramT,
+        feeds: Sequence[Any],
+        timer: StepTimer,
+        timeout_ms: int = 0,
+        collector: StepObserver | None = None,
+        *,
+        pool: int = 0,
+    ) -> list[Any]:
+        """Runs a step and tells the timer how long its parts take."""
 
     def repeat(self, program: ProgramT) -> None:
         """Runs a step that its caller will ask for again: once, or for a while where another task does all of it."""

@@ -59,16 +59,16 @@ def is_started() -> bool:
 
 def card_count() -> int | None:
     """How many cards CUDA would find, without starting anything; None where that cannot be told."""
-    given = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if given is not None:
-        return 0 if given.strip() in ("", "-1") else len(given.split(","))
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if visible is not None:
+        return 0 if visible.strip() in ("", "-1") else len(visible.split(","))
     cards = [path for path in glob.glob("/dev/nvidia*") if re.fullmatch(r"/dev/nvidia\d+", path)]
     return len(cards) or None
 
 
-def read_options(given: GPUOptions) -> GpuSettings:
+def read_options(options: GPUOptions) -> GpuSettings:
     """The options of a `GPUOptions` message; InvalidArgumentError for values that mean nothing."""
-    fraction = given.per_process_gpu_memory_fraction
+    fraction = options.per_process_gpu_memory_fraction
     if math.isnan(fraction) or not 0.0 <= fraction <= 1.0:
         raise errors.InvalidArgumentError(
             None,
@@ -76,7 +76,7 @@ def read_options(given: GPUOptions) -> GpuSettings:
             f"gpu_options.per_process_gpu_memory_fraction is {fraction:g}, but must be between 0 and 1: the part of a "
             "GPU's memory that this process may take.",
         )
-    return GpuSettings(fraction, given.allow_growth, _read_cards(given.visible_device_list))
+    return GpuSettings(fraction, options.allow_growth, _read_cards(options.visible_device_list))
 
 
 def _read_cards(text: str) -> tuple[int, ...] | None:
@@ -167,12 +167,12 @@ def _warn_if_late(options: GpuSettings) -> None:
 
 def environment() -> dict[str, str]:
     """The variables that JAX is to start its devices with. What the user has set is left as it is."""
-    found: dict[str, str] = {}
+    variables: dict[str, str] = {}
     if _state.options.fraction and _MEMORY not in os.environ and _NEW_MEMORY not in os.environ:
-        found[_MEMORY] = f"{_state.options.fraction:.3f}"
+        variables[_MEMORY] = f"{_state.options.fraction:.3f}"
     if _state.options.growth and _PREALLOCATE not in os.environ:
-        found[_PREALLOCATE] = "false"
-    return found
+        variables[_PREALLOCATE] = "false"
+    return variables
 
 
 def starting(jax: ModuleType) -> None:
@@ -195,13 +195,13 @@ def started(before_us: bool) -> None:
 def cards(jax: ModuleType) -> list[Device]:
     """JAX's devices in the order of this process's GPUs."""
     try:
-        found: list[Device] = jax.devices("gpu")
+        devices: list[Device] = jax.devices("gpu")
     except RuntimeError:
         return []
     if _state.options.visible is None:
-        return found
-    by_number = {device.local_hardware_id: device for device in found}
+        return devices
+    by_number = {device.local_hardware_id: device for device in devices}
     for card in _state.options.visible:
         if card not in by_number:
-            raise _invalid_card(card, len(found))
+            raise _invalid_card(card, len(devices))
     return [by_number[card] for card in _state.options.visible]

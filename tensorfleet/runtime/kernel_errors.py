@@ -26,11 +26,11 @@ _MAX_VALUES = 64
 
 def refused(op: Operation, args: Sequence[Any], error: Exception) -> errors.OpError:
     """The error of an operation whose kernel raised one, with these arguments."""
-    told = errors.about(op, error)
-    if told is error or not isinstance(told, errors.InvalidArgumentError):
-        return told
+    op_error = errors.about(op, error)
+    if op_error is error or not isinstance(op_error, errors.InvalidArgumentError):
+        return op_error
     words = _wrong_shapes(op, args)
-    return told if words is None else errors.InvalidArgumentError(None, op, words)
+    return op_error if words is None else errors.InvalidArgumentError(None, op, words)
 
 
 def _wrong_shapes(op: Operation, args: Sequence[Any]) -> str | None:

@@ -23,8 +23,8 @@ class PlacementLog:
         """Prints the operations of a plan that were not printed before; `placed` knows the folded ones."""
         if not self._wanted:
             return
-        found = {**everything(plan), **{op: placed[op] for op in plan.folded if op in placed}}
-        for op in sorted(found, key=lambda op: op._id):
+        devices = {**everything(plan), **{op: placed[op] for op in plan.folded if op in placed}}
+        for op in sorted(devices, key=lambda op: op._id):
             if op not in self._told:
                 self._told.add(op)
-                print(f"{op.name}: ({op.type}): {found[op]}", file=sys.stderr)
+                print(f"{op.name}: ({op.type}): {devices[op]}", file=sys.stderr)

@@ -17,6 +17,7 @@ from tensorfleet.kernels.packed_strings import Strings, together
 from tensorfleet.runtime.devices import load_jax
 from tensorfleet.runtime.shared_memory import shared_variables
 from tensorfleet.runtime.variable_packs import WriterLocks, release
+from tensorfleet.runtime.variable_use import VariableUses
 
 if TYPE_CHECKING:
     from tensorfleet.base.types import Array
@@ -53,6 +54,10 @@ class VariableStore:
         "pack",
         "packable",
         "place",
+        "read_bytes",
+        "reads",
+        "row_update_bytes",
+        "row_updates",
         "version",
         "waits",
     )
@@ -69,6 +74,10 @@ class VariableStore:
         self.boards: tuple[tuple[Any, int], ...] = ()  # with its place on each
         self.lock = threading.RLock()
         self.gate = threading.Lock()
+        #: how often it was read and how many bytes of it, for statistics: `VariableUses.settle` brings them up to date
+        self.reads = self.read_bytes = 0
+        #: of its updates those of rows alone, and the bytes of these rows
+        self.row_updates = self.row_update_bytes = 0
         self.waits = 0  # how often a reader came while the gate was closed
         self.order = next(_order)  # locks are taken in this order, so writers cannot deadlock
 
@@ -86,8 +95,21 @@ class VariableStore:
         else:
             pack.assign(self.place, value)
 
+    @property
+    def updates(self) -> int:
+        """How often it was updated. Steps that update a pack do not count for each of its variables."""
+        pack = self.pack
+        return self.version if pack is None else self.version + pack.updates
+
+    def count_reads(self, count: int, size: int) -> None:
+        """Adds to its reads, and to the bytes read."""
+        self.reads += count
+        self.read_bytes += size
+
     def leave_pack(self, lock: threading.RLock) -> None:
         """Has its value for itself again, under a new lock. The caller holds that and the pack's."""
+        if self.pack is not None:  # after an interrupt this is done once more
+            self.version += self.pack.updates
         # A reader that has no lock finds either: the value in the pack, or the same as its own.
         self._value = self.value
         self.pack, self.lock = None, lock
@@ -143,7 +165,7 @@ class VariableStore:
             self.value = value
         self.version += 1
         if self.boards:
-            self._show()
+            self.show()
 
     def writable(self) -> np.ndarray:
         """The array to change in place. The caller holds the lock and the gate, and calls `touched`."""
@@ -151,8 +173,10 @@ class VariableStore:
         free = block.settle() if block is not None else not self._is_wanted()
         shared = self.references() > _OWN_REFERENCES
         value: Array = self.value
-        mine = type(value) is np.ndarray and value.flags.carray and (value.flags.owndata or block is not None)
-        if shared or not mine or not free:
+        is_own = (
+            type(value) is np.ndarray and value.flags.carray and (value.flags.owndata or block is not None)
+        )
+        if shared or not is_own or not free:
             value = self.value = shared_variables.copied(value)
         return value
 
@@ -183,7 +207,9 @@ class VariableStore:
             value: Array = self.value
             if not isinstance(value, np.ndarray):
                 value = np.asarray(value)
-            return value.take(indices, axis=0)
+            rows = value.take(indices, axis=0)
+            self.count_reads(1, rows.nbytes)
+            return rows
 
     def take_rows_into(self, indices: np.ndarray, last: int, out: np.ndarray) -> bool:
         """Copies rows up to `last`, the largest index, into an array; False if there is no such row or it does not fit."""
@@ -194,15 +220,23 @@ class VariableStore:
             if last >= len(value):
                 return False
             value.take(indices, axis=0, out=out, mode="clip")  # any other mode copies once more
+            self.count_reads(1, out.nbytes)
             return True
 
     def touched(self) -> None:
         """Counts an update, which is over. The caller holds the lock."""
         self.version += 1
         if self.boards:
-            self._show()
+            self.show()
 
-    def _show(self) -> None:
+    def rows_touched(self, size: int) -> None:
+        """Counts an update of rows of so many bytes."""
+        self.row_updates += 1
+        self.row_update_bytes += size
+        self.touched()
+
+    def show(self) -> None:
+        """Copies the new value to the variable's boards. The caller holds the lock."""
         for board, place in self.boards:
             board.post(place, self.value)
 
@@ -212,7 +246,7 @@ class VariableStore:
         try:
             WriterLocks([self]).acquire(held)
             self.value = None
-            self._show()
+            self.show()
         finally:
             release(held)
 
@@ -235,17 +269,18 @@ class ResourceManager:
         self.finished = False  # that session was closed in good order
         self._lock = threading.Lock()
         self._containers: dict[str, dict[tuple[str, str], Any]] = {}
+        self.uses = VariableUses()
         self.epoch = 0  # how often resources were dropped: what was looked up before may be gone
 
     def get(self, container: str, kind: str, name: str, make: Callable[[], Any]) -> Any:
         """The resource of that kind and name, made at the first call."""
         with self._lock:
             shelf = self._containers.setdefault(container, {})
-            found = shelf.get((kind, name))
+            resource = shelf.get((kind, name))
             # Made under the lock: two steps must not make two queues of one name.
-            if found is None:
-                found = shelf[(kind, name)] = make()
-            return found
+            if resource is None:
+                resource = shelf[(kind, name)] = make()
+            return resource
 
     def of_kind(self, *kinds: str) -> list[Any]:
         """All resources of some kinds."""
@@ -260,19 +295,19 @@ class ResourceManager:
         name = (attrs.get("shared_name") or b"").decode() or op.name
         container = (attrs.get("container") or b"").decode()
         dtype = attrs["dtype"]
-        found: VariableStore = self.get(container, "variable", name, lambda: _new_store(op, name, dtype))
-        if found.dtype != dtype:
-            raise _of_another_type(op, name, found.dtype, dtype)
-        return found
+        store: VariableStore = self.get(container, "variable", name, lambda: _new_store(op, name, dtype))
+        if store.dtype != dtype:
+            raise _of_another_type(op, name, store.dtype, dtype)
+        return store
 
     def clear(self, containers: Iterable[str] | None = None) -> None:
         """Drops the named containers, or all of them."""
         with self._lock:
             names = list(self._containers) if not containers else list(containers)
-            gone = [self._containers.pop(n, {}) for n in names]
+            dropped = [self._containers.pop(n, {}) for n in names]
             self.epoch += 1
         # Outside the lock: a cleared queue wakes steps, and these may look up resources.
-        for shelf in gone:
+        for shelf in dropped:
             for resource in shelf.values():
                 close = getattr(resource, "clear", None)
                 if close is not None:
@@ -286,13 +321,13 @@ def _new_store(op: Operation, name: str, dtype: DType) -> VariableStore:
     return store
 
 
-def _of_another_type(op: Operation, name: str, there: DType, wanted: DType) -> errors.OpError:
+def _of_another_type(op: Operation, name: str, stored: DType, wanted: DType) -> errors.OpError:
     """The error for a variable that another program has left behind, in TensorFlow's words."""
     advice = f"'{name}' is there already, perhaps from another program: use another name or container, or tf.Session.reset."
     if op.type == "VarHandleOp":
-        text = f"Trying to read variable with wrong dtype. Expected {wanted.name} got {there.name}"
+        text = f"Trying to read variable with wrong dtype. Expected {wanted.name} got {stored.name}"
         return errors.InvalidArgumentError(None, op, f"{text}: {advice}")
-    text = f"Output 0 of type {there.name}_ref does not match declared output type {wanted.name}_ref for node {op.name}"
+    text = f"Output 0 of type {stored.name}_ref does not match declared output type {wanted.name}_ref for node {op.name}"
     return errors.InternalError(None, op, f"{text}: {advice}")
 
 
@@ -327,9 +362,9 @@ class RandomStreams:
     @contextmanager
     def drawing(self, ops: Iterable[Any]) -> Iterator[None]:
         """Keeps the streams of some ops for a caller that reads their states now and moves them later."""
-        found = {self._streams.get(op) or self._begun(op) for op in ops}
+        streams = {self._streams.get(op) or self._begun(op) for op in ops}
         with ExitStack() as held:
-            for stream in sorted(found, key=lambda s: s.order):
+            for stream in sorted(streams, key=lambda s: s.order):
                 held.enter_context(stream.lock)
             yield
 

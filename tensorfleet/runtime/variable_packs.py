@@ -87,11 +87,11 @@ class WriterLocks:
 
 def _leaders(stores: Iterable[VariableStore]) -> list[VariableStore]:
     """One variable for each lock, in the order of locks."""
-    found: dict[int, VariableStore] = {}
+    by_order: dict[int, VariableStore] = {}
     for store in stores:
         pack = store.pack
-        found.setdefault(store.order if pack is None else pack.order, store)
-    return [found[order] for order in sorted(found)]
+        by_order.setdefault(store.order if pack is None else pack.order, store)
+    return [by_order[order] for order in sorted(by_order)]
 
 
 def release(held: list[Any]) -> None:
@@ -124,11 +124,11 @@ class _Content:
 
     def view(self, place: int, start: int, shape: Dims) -> Array:
         """The part of the buffer that one variable has."""
-        found = self._views.get(place)
-        if found is None:
+        view = self._views.get(place)
+        if view is None:
             end = start + math.prod(shape)
-            found = self._views[place] = self.array[start:end].reshape(shape)
-        return found
+            view = self._views[place] = self.array[start:end].reshape(shape)
+        return view
 
 
 class VariablePack:
@@ -146,6 +146,7 @@ class VariablePack:
         "size",
         "starts",
         "stores",
+        "updates",
     )
 
     def __init__(self, stores: Sequence[VariableStore], shapes: Sequence[Dims], dtype: np.dtype[Any]) -> None:
@@ -158,6 +159,7 @@ class VariablePack:
         self.lock = threading.RLock()
         self.order = min(store.order for store in stores)
         self.active = False
+        self.updates = 0  # since it began
         self._content = _Content(None)
         self._shown: list[VariableStore] = []
         self._boards_epoch = -1
@@ -175,6 +177,7 @@ class VariablePack:
         self._content = _Content(np.concatenate([np.asarray(value).reshape(-1) for value in values]))
         self.lock.acquire()
         held.append(self.lock)
+        self.updates = 0  # those of an earlier time are in the versions of its variables
         _whole(self._take_over)
         return True
 
@@ -256,11 +259,12 @@ class VariablePack:
     def replace(self, buffer: Any) -> None:
         """Makes new values of all variables current. The caller holds the lock."""
         self._content = _Content(buffer)
+        self.updates += 1
         if self._boards_epoch != layout.epoch:
             self._boards_epoch = layout.epoch
             self._shown = [store for store in self.stores if store.boards]
         for store in self._shown:
-            store.touched()
+            store.show()
 
 
 def _whole(change: Callable[[], None]) -> None:

@@ -205,3 +205,15 @@ class _Memory:
             "typestr": owner.dtype.str,
             "version": 3,
         }
+
+
+def key_of(fetches: Any) -> Any:
+    """A nested structure of fetches as something that can be looked up."""
+    kind = type(fetches)
+    if kind is list or kind is tuple:
+        return kind, tuple([key_of(f) for f in fetches])
+    if isinstance(fetches, dict):
+        return kind, tuple([(k, key_of(f)) for k, f in fetches.items()])
+    if isinstance(fetches, tuple):
+        return kind, tuple([key_of(f) for f in fetches])
+    return fetches

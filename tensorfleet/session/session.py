@@ -7,19 +7,22 @@ import threading
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import AbstractContextManager
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from tensorfleet.base import errors
-from tensorfleet.base.devices import canonical_name
+from tensorfleet.base import counters, errors
+from tensorfleet.base.counters import INPUT, StepTimer, steps
 from tensorfleet.base.naming import export
 from tensorfleet.cluster.targets import engine_for
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.scopes import default_session, get_default_graph
+from tensorfleet.runtime import recording
 from tensorfleet.runtime.engine import CLOSED
 from tensorfleet.runtime.engine_protocol import Engine, Planned
-from tensorfleet.runtime.trace import Collector
+from tensorfleet.runtime.trace import StepObserver, begin_step, runs_by_op
+from tensorfleet.session.device_attributes import DeviceAttributes
 from tensorfleet.session.feeds import Converter, feed_plan
-from tensorfleet.session.fetches import Build, fetch_plan
+from tensorfleet.session.fetches import Build, fetch_plan, key_of
 from tensorfleet.session.partial import PartialRuns
 
 if TYPE_CHECKING:
@@ -103,6 +106,9 @@ class BaseSession:
         if options is not None or run_metadata is not None or self._modelled:
             return self._run_traced(fetches, feed_dict, options, run_metadata)
         prepared = self._prepare(fetches, feed_dict)
+        if steps.seconds >= steps.due:
+            return prepared.arrange(self._measure(prepared, feed_dict.values() if feed_dict else ()))
+        began = perf_counter()
         if feed_dict:
             feeds = [c(v) for c, v in zip(prepared.convert, feed_dict.values(), strict=True)]
             # A converter returns a list for a composite value such as a SparseTensor. Most steps have none.
@@ -110,21 +116,76 @@ class BaseSession:
                 feeds = _flattened(feeds)
         else:
             feeds = ()  # type: ignore[assignment]
-        return prepared.arrange(self._execute(prepared.program, feeds))
+        results = self._execute(prepared.program, feeds)
+        # A call within the sum would let other threads come between.
+        took = perf_counter() - began
+        steps.count += 1
+        steps.seconds += took
+        return prepared.arrange(results)
+
+    def _measure(
+        self,
+        prepared: _Prepared,
+        values: Iterable[object],
+        timeout_in_ms: int = 0,
+        collector: StepObserver | None = None,
+        pool: int = 0,
+    ) -> list[Any]:
+        """Runs a step and measures its parts. Most short steps are not measured: that takes longer than to count them."""
+        began = perf_counter()
+        timer = StepTimer()
+        feeds = _flattened([c(v) for c, v in zip(prepared.convert, values, strict=True)])
+        if feeds:
+            timer.add(INPUT, perf_counter() - began)
+        results = self._execute(prepared.program, feeds, timeout_in_ms, collector, pool, timer)
+        steps.measured(timer, perf_counter() - began)
+        return results
 
     def _execute(
         self,
         program: Planned,
         feeds: Sequence[Any],
         timeout_in_ms: int = 0,
-        collector: Collector | None = None,
+        collector: StepObserver | None = None,
         pool: int = 0,
+        timer: StepTimer | None = None,
     ) -> list[Any]:
         """Runs a program; the trace of an op's failure ends here: the op and its line are in the message."""
+        current = recording.current
+        if current is not None:
+            return self._recorded(current, program, feeds, timeout_in_ms, collector, pool, timer)
         try:
-            return self._engine.run(program, feeds, timeout_in_ms, collector, pool=pool)
+            if timer is None:
+                return self._engine.run(program, feeds, timeout_in_ms, collector, pool=pool)
+            return self._engine.run_measured(program, feeds, timer, timeout_in_ms, collector, pool=pool)
         except errors.OpError as failure:
+            counters.failed(failure)
             raise failure.with_traceback(None) from failure.__cause__
+
+    def _recorded(
+        self,
+        current: recording.Recording,
+        program: Planned,
+        feeds: Sequence[Any],
+        timeout_in_ms: int = 0,
+        collector: StepObserver | None = None,
+        pool: int = 0,
+        timer: StepTimer | None = None,
+        counts: bool = True,
+    ) -> list[Any]:
+        """Runs a program while this process records its steps."""
+        recorder = begin_step(current, self._target, program.plan, collector, counts)
+        observer = recorder or collector
+        try:
+            if timer is None:
+                return self._engine.run(program, feeds, timeout_in_ms, observer, pool=pool)
+            return self._engine.run_measured(program, feeds, timer, timeout_in_ms, observer, pool=pool)
+        except errors.OpError as failure:
+            counters.failed(failure)
+            raise failure.with_traceback(None) from failure.__cause__
+        finally:
+            if recorder is not None:
+                recorder.end()
 
     def _run_traced(
         self,
@@ -138,19 +199,30 @@ class BaseSession:
         if run_metadata is not None:
             run_metadata.Clear()
         prepared = self._prepare(fetches, feed_dict)
-        feeds = _flattened([c(v) for c, v in zip(prepared.convert, (feed_dict or {}).values(), strict=True)])
+        watched = None
+        if options is not None and options.debug_options.debug_tensor_watch_opts:
+            from tensorfleet.session.debug_dumps import Watched
+
+            watched = Watched(options.debug_options, prepared.program.plan)
+            plan, prepared = prepared.program.plan, self._prepare((fetches, watched.tensors), feed_dict)
         timeout = options.timeout_in_ms if options is not None else 0
         pool = _pool_of(options)
         tracing = run_metadata is not None and options is not None and options.trace_level
         graphs = run_metadata is not None and options is not None and options.output_partition_graphs
         costs = self._is_modelled(prepared) and run_metadata is not None
         collector = self._engine.collector() if tracing or graphs or costs else None
-        results = self._execute(prepared.program, feeds, timeout, collector, pool)
+        if collector is not None and options is not None:
+            collector.by_op = runs_by_op(options)
+        results = self._measure(prepared, (feed_dict or {}).values(), timeout, collector, pool)
         if collector is not None and run_metadata is not None:
             collector.fill(run_metadata, prepared.program.plan, bool(graphs), costs)
             if costs and self._target and not tracing:
                 run_metadata.ClearField("step_stats")
-        return prepared.arrange(results)
+        if watched is None:
+            return prepared.arrange(results)
+        wanted, seen = prepared.arrange(results)
+        watched.write(self._graph, plan, seen)
+        return wanted
 
     def _is_modelled(self, prepared: _Prepared) -> bool:
         """Whether this run of a program is due to record the costs of its operations."""
@@ -171,7 +243,7 @@ class BaseSession:
         if self._checked != len(self._graph._ops):
             self._check_devices()
         try:
-            asked = _key(fetches)
+            asked = key_of(fetches)
             key: Hashable = (asked, tuple(feed_dict)) if feed_dict else (asked,)
             result = self._prepared.get(key)
             if result is not None:
@@ -224,10 +296,20 @@ class BaseSession:
                 raise TypeError("This callable was made with accept_options=False.")
             if len(args) != count:
                 raise ValueError(f"This callable takes {count} feeds, got {len(args)}.")
-            feeds = _flattened([c(v) for c, v in zip(prepared.convert, args, strict=True)])
             collector = self._engine.collector() if run_metadata is not None else None
             timeout = options.timeout_in_ms if options is not None else 0
-            results = self._execute(prepared.program, feeds, timeout, collector, _pool_of(options))
+            if options is not None and options.debug_options.debug_tensor_watch_opts:
+                warnings.warn("debug_options has no effect on a callable: use Session.run.", stacklevel=2)
+            pool = _pool_of(options)
+            if collector is not None or steps.seconds >= steps.due:
+                results = self._measure(prepared, args, timeout, collector, pool)
+            else:
+                began = perf_counter()
+                feeds = _flattened([c(v) for c, v in zip(prepared.convert, args, strict=True)])
+                results = self._execute(prepared.program, feeds, timeout, collector, pool)
+                took = perf_counter() - began
+                steps.count += 1
+                steps.seconds += took
             if collector is not None and run_metadata is not None:
                 collector.fill(run_metadata, prepared.program.plan, False)
             return prepared.arrange(results)
@@ -242,6 +324,10 @@ class BaseSession:
 
         def call() -> None:
             self._check_open()
+            current = recording.current
+            if current is not None:
+                self._recorded(current, program, (), counts=False)
+                return
             try:
                 self._engine.repeat(program)
             except errors.OpError as failure:
@@ -315,31 +401,8 @@ def _check_message(given: object, name: str, argument: str) -> None:
 
 
 def _pool_of(options: RunOptions | None) -> int:
-    """The thread pool that a run asks for. Warns once that debug options have no effect."""
-    if options is None:
-        return 0
-    if options.debug_options.debug_tensor_watch_opts and not _warned_of_debug:
-        _warned_of_debug.append(True)
-        warnings.warn(
-            "tf.RunOptions.debug_options has no effect in TensorFleet: no tensors are dumped. Fetch them, or use tf.Print.",
-            stacklevel=4,
-        )
-    return options.inter_op_thread_pool
-
-
-_warned_of_debug: list[bool] = []
-
-
-def _key(fetches: Any) -> Any:
-    """A nested structure of fetches as something that can be looked up."""
-    kind = type(fetches)
-    if kind is list or kind is tuple:
-        return kind, tuple([_key(f) for f in fetches])
-    if isinstance(fetches, dict):
-        return kind, tuple([(k, _key(f)) for k, f in fetches.items()])
-    if isinstance(fetches, tuple):
-        return kind, tuple([_key(f) for f in fetches])
-    return fetches
+    """The thread pool that a run asks for."""
+    return 0 if options is None else options.inter_op_thread_pool
 
 
 def _flattened(feeds: list[Any]) -> list[Any]:
@@ -351,40 +414,6 @@ def _flattened(feeds: list[Any]) -> list[Any]:
         else:
             flat.append(f)
     return flat
-
-
-@export("python.client.session._DeviceAttributes")
-class DeviceAttributes:
-    """One device in the result of `list_devices`."""
-
-    def __init__(self, name: str, device_type: str, memory_limit_bytes: int, incarnation: int) -> None:
-        self._name = canonical_name(name)
-        self._device_type = device_type
-        self._memory = memory_limit_bytes
-        self._incarnation = incarnation
-
-    @property
-    def name(self) -> str:
-        """The full name."""
-        return self._name
-
-    @property
-    def device_type(self) -> str:
-        """CPU or GPU."""
-        return self._device_type
-
-    @property
-    def memory_limit_bytes(self) -> int:
-        """How much memory it may use."""
-        return self._memory
-
-    @property
-    def incarnation(self) -> int:
-        """Tells one life of a device from the next."""
-        return self._incarnation
-
-    def __repr__(self) -> str:
-        return f"_DeviceAttributes({self._name}, {self._device_type}, {self._memory}, {self._incarnation})"
 
 
 @export("Session")

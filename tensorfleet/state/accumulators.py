@@ -59,6 +59,8 @@ class Accumulator(Awaited):
         self.count = 0
         self.step = 0
         self.dropped: Counter[str] = Counter()
+        #: gradients added and means taken so far
+        self.applied = self.taken = 0
         self._sum: Any = None
         self._lock = threading.Lock()
         self._taking: deque[Attempt] = deque()
@@ -71,6 +73,7 @@ class Accumulator(Awaited):
                 return False
             self._add(*gradient)
             self.count += 1
+            self.applied += 1
             # Whoever takes goes on when this thread waits: for a token, say, in the line of those that the update brings.
             self._serve()
         return True
@@ -119,6 +122,7 @@ class Accumulator(Awaited):
         """The accumulated gradient; the accumulator starts again for the next step."""
         total, self._sum = self._reduced(), None
         self.count = 0
+        self.taken += 1
         self.step += 1
         return total
 

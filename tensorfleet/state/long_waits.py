@@ -23,6 +23,8 @@ class Awaited(abc.ABC):
         self.maker = ""
         #: after how many seconds the next line is due, by what steps want of it
         self.reported: dict[str, float] = {}
+        #: how many seconds steps have waited for it, by what they wanted of it
+        self.waited: dict[str, float] = {}
 
     @abc.abstractmethod
     def fullness(self) -> str:
@@ -47,6 +49,11 @@ class LongWait:
         if waited >= self.due():
             self._resource.reported[self._kind] = 2 * waited
             logging.warning("A step has waited %.0f s %s%s%s.", waited, self.what, where, self.state())
+
+    def count(self, seconds: float) -> None:
+        """Counts the wait, which is over."""
+        waited = self._resource.waited
+        waited[self._kind] = waited.get(self._kind, 0.0) + seconds
 
     def state(self) -> str:
         """The contents of the resource and its origin, in words."""

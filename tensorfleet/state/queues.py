@@ -132,6 +132,7 @@ class PutAttempt(Attempt):
             return STUCK
         for i in range(first, end):
             queue.push(self.elements[i])
+        queue.enqueued += end - first
         self.next = end
         return COMPLETE if end == count else MOVED
 
@@ -160,12 +161,14 @@ class TakeAttempt(Attempt):
             return STUCK
         for _ in range(available):
             self.taken.append(queue.pop())
+        queue.dequeued += available
         return COMPLETE if available == missing else MOVED
 
     def _end(self, queue: Queue, size: int, missing: int) -> int:
         self.undo(queue)
         if self.up_to and queue.size():
             self.taken = [queue.pop() for _ in range(queue.size())]
+            queue.dequeued += len(self.taken)
             return COMPLETE
         self.error = errors.OutOfRangeError(
             None,
@@ -178,6 +181,7 @@ class TakeAttempt(Attempt):
     def undo(self, queue: Queue) -> None:
         """Puts the elements taken so far back in their place."""
         queue.put_back(self.taken)
+        queue.dequeued -= len(self.taken)
         self.taken = []
 
 
@@ -212,6 +216,8 @@ class Queue(Awaited):
         self.shapes = list(shapes)
         self.min_after = 0
         self.closed = False
+        #: elements put in and taken out so far; one that is given back was not taken
+        self.enqueued = self.dequeued = 0
         self.elements: Any = self._storage()
         #: the operations known to have asked for this very queue
         self.agreed: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -236,6 +242,10 @@ class Queue(Awaited):
         count = str(self.size()) if self.capacity >= _UNLIMITED else f"{self.size()} of {self.capacity}"
         kept = f", of which {self.min_after} stay" if self.min_after else ""
         return f"{count} elements{kept}"
+
+    def room_for(self) -> int | None:
+        """How many elements it has room for; None without a limit."""
+        return None if self.capacity >= _UNLIMITED else self.capacity
 
     def room(self, element: Element) -> int:
         """How many elements can be added now, of which `element` is the first."""

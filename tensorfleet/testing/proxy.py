@@ -52,6 +52,7 @@ class Proxy:
         self._lock = threading.Lock()
         self._ways = {"to the server": _Faults(), "to the client": _Faults()}
         self._pairs: set[_Pair] = set()
+        self._passed = dict.fromkeys(self._ways, 0)
         self._closed = threading.Event()
         self._listener = socket.create_server(("localhost", 0), backlog=128)
         self._listener.settimeout(_POLL_SECONDS * 4)
@@ -122,6 +123,11 @@ class Proxy:
         if not self._quiet:
             print(f"[network of {self.name}] {what}", flush=True)
 
+    def passed(self, way: Way = "both") -> int:
+        """How many bytes have arrived so far, of all connections."""
+        with self._lock:
+            return sum(count for name, count in self._passed.items() if way in (name, "both"))
+
     # -- passing on -----------------------------------------------------------------------------------
 
     def _accept(self) -> None:
@@ -187,6 +193,9 @@ class Proxy:
                     if not data:
                         sink.shutdown(socket.SHUT_WR)
                         return
+                    # Counted first: whoever has got an answer finds it counted.
+                    with self._lock:
+                        self._passed[way] += len(data)
                     sink.sendall(self._changed(pair, faults, way, data))
         except OSError:
             pair.reset()

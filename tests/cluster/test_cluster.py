@@ -252,7 +252,12 @@ def test_a_trace_has_the_lanes_of_every_task(cluster, graph):
         s.run(a.initializer)
         assert s.run(b, options=options, run_metadata=metadata) == 4.0
     lanes = {d.device.split("/device")[0] for d in metadata.step_stats.dev_stats}
-    assert lanes == {"/job:ps/replica:0/task:0", "/job:worker/replica:0/task:1"}
+    # What is fetched goes to the task of the session, as in TensorFlow.
+    assert lanes == {
+        "/job:ps/replica:0/task:0",
+        "/job:worker/replica:0/task:0",
+        "/job:worker/replica:0/task:1",
+    }
     from tensorfleet.fleet.timeline import Timeline
 
     assert "a/read" in Timeline(metadata.step_stats).generate_chrome_trace_format()

@@ -58,6 +58,7 @@ def environment(folder: Path) -> dict[str, str]:
         **clean,
         "HOME": str(folder),
         "TENSORFLEET_STATE": str(folder / "state"),
+        "TENSORFLEET_DASHBOARD": "off",
         "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]),
         "PYTHONPYCACHEPREFIX": str(Path(tempfile.gettempdir()) / f"tensorfleet-tests-{os.getuid()}"),
     }

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from tensorfleet.cluster.inspection import stats_schema
 from tests.support.reading import DOCS, README, ROOT, blocks_of, tool
 
 
@@ -11,6 +12,12 @@ def test_compatibility_page_is_current():
     page = tool("make_compatibility").page()
     current = (DOCS / "compatibility.md").read_text() == page
     assert current, "docs/compatibility.md is out of date: run python tools/make_compatibility.py"
+
+
+def test_statistics_page_is_current_and_gives_each_field_a_sentence():
+    assert (DOCS / "statistics.md").read_text() == tool("make_statistics").page()
+    fields = [field for part in stats_schema.ALL for field in stats_schema.fields_of(part)]
+    assert [field.name for field in fields if not re.match(r"[A-Z].*[.]$", field.meaning)] == []
 
 
 def test_compatibility_page_counts_names_of_modules_and_not_of_classes():

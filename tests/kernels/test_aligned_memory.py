@@ -4,7 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tensorfleet.kernels.aligned_memory import Recycler, aligned, copied, empty
+from tensorfleet.kernels.aligned_memory import Recycler, aligned, copied, empty, is_fixed
 
 
 def start(array):
@@ -122,3 +122,13 @@ def test_what_is_transposed_keeps_every_number(shape):
     values = np.resize(odd, shape)
     result = copied(values.swapaxes(-1, -2))
     np.testing.assert_array_equal(result.view(np.uint32), values.view(np.uint32).swapaxes(-1, -2))
+
+
+def test_a_read_only_view_of_memory_that_somebody_can_change_is_not_fixed():
+    own = np.zeros(8, np.float32)
+    view = own[:4]
+    view.flags.writeable = False
+    assert not is_fixed(view)
+    assert not is_fixed(np.frombuffer(memoryview(bytearray(16)).toreadonly(), np.float32))
+    own.flags.writeable = False
+    assert is_fixed(own)

@@ -71,7 +71,7 @@ def test_numpy_without_openblas(monkeypatch):
 def test_large_products_are_the_same_in_blocks(a, b, dtype):
     rng = np.random.RandomState(3)
     left, right = (rng.rand(*shape).astype(dtype) for shape in (a, b))
-    assert a[-2] * a[-1] * b[-1] > openblas._MOST
+    assert a[-2] * a[-1] * b[-1] > openblas._MAX_MULTIPLICATIONS
     known = np.matmul(left.astype(np.complex128), right.astype(np.complex128))
     np.testing.assert_allclose(openblas.product(left, right), known, rtol=2e-4)
     turned = np.asfortranarray(left) if left.ndim == 2 else left.swapaxes(-1, -2).copy().swapaxes(-1, -2)

@@ -98,3 +98,19 @@ def test_a_gather_stays_before_the_update_that_was_made_after_it(session):
     session.run(table.initializer)
     result = session.run([*rows, change.op], {ids[0]: [7, 7], ids[1]: [7]})
     assert result[0].tolist() == result[1].tolist() == [[1.0, 1.0]]
+
+
+def test_checks_of_each_column_do_not_keep_their_gathers_apart(session):
+    tables = [tf.get_variable(f"table{i}", [50_000, 2], initializer=tf.ones_initializer()) for i in range(3)]
+    columns = [tf.placeholder(tf.int64, [None], f"column{i}") for i in range(3)]
+    rows = []
+    for i, (table, column) in enumerate(zip(tables, columns, strict=True)):
+        with tf.control_dependencies([tf.assert_less(column, np.int64(100), name=f"check{i}")]):
+            ids = tf.unique(tf.identity(column))[0]
+        rows.append(tf.gather(table, ids, name=f"rows{i}"))
+    session.run(tf.global_variables_initializer())
+    assert ["rows0", "rows1", "rows2"] in parts(session, rows, *columns)
+    fed = dict(zip(columns, [[1, 1], [2], [3, 4]], strict=True))
+    assert [len(found) for found in session.run(rows, fed)] == [1, 1, 2]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="check1"):
+        session.run(rows, fed | {columns[1]: [100]})

@@ -72,3 +72,15 @@ def test_an_operation_of_a_branch_does_not_stand_for_one_that_always_runs(sessio
     assert taken[0] == taken[1]
     skipped = session.run([inside, outside], {words: [b"p", b"q"], yes: False})
     assert skipped == [-1, taken[1]]
+
+
+def test_what_the_host_computes_once_is_one_argument_of_a_compiled_program(session):
+    words = tf.placeholder(tf.string, [None])
+    a, b = (tf.string_to_hash_bucket_fast(words, 100, name=name) for name in "ab")
+    total = tf.add(a * 2, b * 3)
+    program = session._prepare(total, {words: None}).program
+    (segment,) = [item.segment for item in program.items if hasattr(item, "segment")]
+    assert len(segment.inputs) == 1
+    fed = {words: [b"one", b"two"]}
+    for _ in range(3):
+        np.testing.assert_array_equal(session.run(total, fed), session.run(a, fed) * 5)

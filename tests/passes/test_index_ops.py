@@ -129,3 +129,21 @@ def test_an_index_outside_of_a_slice_is_told_as_elsewhere(session):
     session.run(tf.global_variables_initializer())
     with pytest.raises(tf.errors.InvalidArgumentError, match="slice index 3 of dimension 0 out of bounds"):
         session.run(rows, {x: [1, 2]})
+
+
+def test_numbers_that_are_gathered_by_place_stay_with_the_host_operations_they_serve(session):
+    x = tf.placeholder(tf.int64, [None, 1])
+    values = tf.gather_nd(x, tf.where(tf.not_equal(x, -1)), name="values")
+    unique, doubled = tf.unique(values)[0], tf.multiply(values, 2, name="doubled")
+    assert kinds(session, unique, x)["values"] == "index"
+    assert kinds(session, doubled, x)["values"] == "segment"  # nothing on the host needs them
+    fed = {x: [[3], [-1], [3], [4]]}
+    assert session.run(unique, fed).tolist() == [3, 4]
+    assert session.run(doubled, fed).tolist() == [6, 6, 8]
+
+
+def test_a_place_outside_of_what_numbers_are_gathered_from_is_told_as_elsewhere(session):
+    x, places = tf.placeholder(tf.int64, [3]), tf.placeholder(tf.int32, [None, 1])
+    unique = tf.unique(tf.gather_nd(x, places, name="values"))[0]
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"index(?s:.)*values"):
+        session.run(unique, {x: [1, 2, 3], places: [[7]]})

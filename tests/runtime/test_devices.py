@@ -46,8 +46,8 @@ x = tf.placeholder(tf.float32, [6144, 4096])
 made = tf.exp(x) + 1.0
 given = np.zeros([6144, 4096], np.float32)
 with tf.Session() as session:
-    for run in range(9):
-        if run == 6:
+    for run in range(25):
+        if run == 10:
             before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
         session.run(made, {x: given})
 print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
@@ -56,9 +56,12 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="needs glibc's malloc")
 def test_memory_of_one_step_is_there_for_the_next_however_large_it_is():
-    """Three steps over 100 MB, 25,000 pages each, that were to be had from the system and given back."""
+    """Fifteen steps over 100 MB, 25,000 pages each, that were to be had from the system and given back.
+
+    The first ten find out whether numpy or XLA is faster, each with memory of its own.
+    """
     plain = {k: v for k, v in os.environ.items() if not k.startswith("MALLOC_")}
     told = subprocess.run(
         [sys.executable, "-c", _FAULTS], env=plain, capture_output=True, text=True, timeout=300, check=True
     )
-    assert int(told.stdout) < 25_000
+    assert int(told.stdout) < 15 * 25_000 / 3

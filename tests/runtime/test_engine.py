@@ -20,7 +20,7 @@ def collector():
 def test_the_garbage_collector_is_paused_by_a_plan_and_then_as_before(
     collector, session, monkeypatch, enabled
 ):
-    during = []
+    during, frozen = [], gc.get_freeze_count()  # Python 3.12 freezes some objects itself
     whole = engine.make_plan
     monkeypatch.setattr(engine, "make_plan", lambda *args: during.append(gc.isenabled()) or whole(*args))
     monkeypatch.setattr(engine, "_MANY_OPS", 1)
@@ -28,7 +28,7 @@ def test_the_garbage_collector_is_paused_by_a_plan_and_then_as_before(
     assert session.run(tf.placeholder_with_default(1.0, []) + 1.0) == 2.0
     assert during == [False]
     assert gc.isenabled() == enabled
-    assert gc.get_freeze_count() == 0
+    assert gc.get_freeze_count() <= frozen
 
 
 def test_a_plan_that_fails_leaves_the_collector_running(collector, session, monkeypatch):

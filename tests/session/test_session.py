@@ -382,14 +382,3 @@ def test_a_thread_pool_that_the_session_does_not_have_is_refused(number, refused
                 tf.errors.InvalidArgumentError, match=f"Invalid inter_op_thread_pool: {number}"
             ):
                 run()
-
-
-def test_wishes_of_the_debugger_are_warned_of_once(monkeypatch):
-    monkeypatch.setattr("tensorfleet.session.session._warned_of_debug", [])
-    y = tf.random_uniform([], name="y")
-    options = tf.RunOptions()
-    options.debug_options.debug_tensor_watch_opts.add(node_name="y", debug_ops=["DebugIdentity"])
-    with tf.Session() as session:
-        with pytest.warns(UserWarning, match="debug_options has no effect"):
-            session.run(y, options=options)
-        session.run(y, options=options)  # a second warning would be an error here

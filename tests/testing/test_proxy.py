@@ -60,6 +60,12 @@ def test_without_faults_everything_goes_through(network):
         assert sock.recv(1) == b""
 
 
+def test_the_bytes_that_have_arrived_are_counted_each_way(network):
+    with connect(network) as sock:
+        assert echo(sock) == b"hello"
+    assert [network.passed(way) for way in ("to the server", "to the client", "both")] == [5, 5, 10]
+
+
 def test_delay_and_throttle_take_their_time(network):
     with connect(network) as sock:
         network.delay(0.2)

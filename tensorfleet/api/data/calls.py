@@ -51,7 +51,7 @@ class CallStep(ExecutionContext):
         self.private = step.private
         self.deadline = step.deadline
         self.streams = streams  # type: ignore[assignment]  # kernels only call `take`, which a Draft has
-        self.asker = self.trace = None
+        self.asker = self.trace = self.observer = self.versions = None
 
     @property
     def reason(self) -> errors.OpError | None:  # type: ignore[override]  # `cancel` below never sets it

@@ -14,6 +14,7 @@ from tensorfleet.api.data.blocks import Element, boxed, unboxed
 from tensorfleet.api.data.cache_prefetch import PrefetchRun
 from tensorfleet.api.data.calls import DatasetFunction
 from tensorfleet.api.data.nodes import DatasetRun, Node
+from tensorfleet.api.data.recorded_runs import begin as show_in_traces
 from tensorfleet.api.data.saving import decoded, encoded
 from tensorfleet.api.data.structure import ELEMENTS, declared_shapes
 from tensorfleet.base import errors
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from tensorfleet.runtime.scheduling.host_ops import StepHostContext
     from tensorfleet.runtime.scheduling.step import ExecutionContext
 
+show_in_traces()
 _numbers = itertools.count()
 # So many steps in a row that take this much longer than their input: then the next element is read while they run.
 _STEADY_STEPS = 16

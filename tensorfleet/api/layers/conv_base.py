@@ -141,14 +141,16 @@ class Conv(Layer):
         )
         return apply("Pad", inputs, pads)
 
-    def _finish(self, made: Tensor) -> Tensor:
+    def _finish(self, outputs: Tensor) -> Tensor:
         if self.use_bias:
             # `bias_add` knows no layout of three dimensions with the channels first.
             if self.rank == 1 and self.data_format == "channels_first":
-                made = made + reshape(self.bias, (1, self.filters, 1))
+                outputs = outputs + reshape(self.bias, (1, self.filters, 1))
             else:
-                made = bias_add(made, self.bias, "NCHW" if self.data_format == "channels_first" else "NHWC")
-        return made if self.activation is None else self.activation(made)
+                outputs = bias_add(
+                    outputs, self.bias, "NCHW" if self.data_format == "channels_first" else "NHWC"
+                )
+        return outputs if self.activation is None else self.activation(outputs)
 
     def _length(self, size: int | None, i: int) -> int | None:
         """How long the output is along spatial dimension `i`."""

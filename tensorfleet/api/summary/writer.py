@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeGuard
 
 from tensorfleet.api.summary.events import EventFileWriter
 from tensorfleet.api.summary.plugin_assets import write_plugin_assets
-from tensorfleet.base import logging
+from tensorfleet.base import counters, logging
 from tensorfleet.base import run_status as status
 from tensorfleet.base.naming import export
 from tensorfleet.graph.graph import Graph
@@ -81,6 +81,7 @@ class FileWriter:
                 self._described.add(value.tag)
         self._add(event, global_step)
         status.report_event(event)
+        counters.note_event(event)
 
     def add_session_log(self, session_log: Message, global_step: int | None = None) -> None:
         """Adds a `SessionLog`: that a session started or stopped, or a checkpoint was written."""

@@ -16,7 +16,7 @@ from tensorfleet.api.train.session_run_hook import (
     SessionRunValues,
 )
 from tensorfleet.api.train.waiting import step_stall_timer
-from tensorfleet.base import errors, logging
+from tensorfleet.base import counters, errors, logging
 from tensorfleet.base.naming import export
 from tensorfleet.base.properties import readonly
 from tensorfleet.graph.operation import Tensor
@@ -122,6 +122,7 @@ class StopAtStepHook(SessionRunHook):
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         """Looks whether the last step is reached."""
         assert self._last_step is not None
+        counters.note_global_step(run_values.results)
         # The step was read before or while it was increased, if at all: near the end, read it again.
         if (
             run_values.results + 1 >= self._last_step

@@ -15,7 +15,7 @@ from tensorfleet.api.train.session_run_hook import (
     SessionRunHook,
     SessionRunValues,
 )
-from tensorfleet.base import errors, logging
+from tensorfleet.base import counters, errors, logging
 from tensorfleet.base.naming import export
 from tensorfleet.graph.meta_graph import export_meta_graph, write_graph
 from tensorfleet.graph.operation import Tensor
@@ -232,6 +232,7 @@ class StepCounterHook(SessionRunHook):
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         """Reports when it is due."""
         before = run_values.results
+        counters.note_global_step(before)
         if self._timer.should_trigger_for_step(before + self._steps_per_run):
             step = run_context.session.run(self._args.fetches)
             if self._timer.should_trigger_for_step(step):

@@ -365,7 +365,7 @@ class RunOptions(_message.Message):
     HARDWARE_TRACE: RunOptions.TraceLevel
     FULL_TRACE: RunOptions.TraceLevel
     class Experimental(_message.Message):
-        __slots__ = ("collective_graph_key", "use_run_handler_pool", "run_handler_pool_options")
+        __slots__ = ("collective_graph_key", "use_run_handler_pool", "run_handler_pool_options", "trace_by_op")
         class RunHandlerPoolOptions(_message.Message):
             __slots__ = ("priority",)
             PRIORITY_FIELD_NUMBER: _ClassVar[int]
@@ -374,10 +374,12 @@ class RunOptions(_message.Message):
         COLLECTIVE_GRAPH_KEY_FIELD_NUMBER: _ClassVar[int]
         USE_RUN_HANDLER_POOL_FIELD_NUMBER: _ClassVar[int]
         RUN_HANDLER_POOL_OPTIONS_FIELD_NUMBER: _ClassVar[int]
+        TRACE_BY_OP_FIELD_NUMBER: _ClassVar[int]
         collective_graph_key: int
         use_run_handler_pool: bool
         run_handler_pool_options: RunOptions.Experimental.RunHandlerPoolOptions
-        def __init__(self, collective_graph_key: _Optional[int] = ..., use_run_handler_pool: bool = ..., run_handler_pool_options: _Optional[_Union[RunOptions.Experimental.RunHandlerPoolOptions, _Mapping]] = ...) -> None: ...
+        trace_by_op: bool
+        def __init__(self, collective_graph_key: _Optional[int] = ..., use_run_handler_pool: bool = ..., run_handler_pool_options: _Optional[_Union[RunOptions.Experimental.RunHandlerPoolOptions, _Mapping]] = ..., trace_by_op: bool = ...) -> None: ...
     TRACE_LEVEL_FIELD_NUMBER: _ClassVar[int]
     TIMEOUT_IN_MS_FIELD_NUMBER: _ClassVar[int]
     INTER_OP_THREAD_POOL_FIELD_NUMBER: _ClassVar[int]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import select
 import signal
+import socket
 import sys
 import threading
 
@@ -28,6 +30,29 @@ def tie_to_launcher() -> None:
         _follow_stdin()
     elif launcher is not None:
         _follow_process(int(launcher))
+
+
+def answer_questions() -> None:
+    """Lets others ask this task about itself, where the launcher has given it an address for that.
+
+    Until somebody does, this is a socket and a sleeping thread.
+    """
+    host, _, port = settings.INSPECT().rpartition("@")[2].rpartition(":")
+    if not port.isdecimal():
+        return
+    try:
+        sock = socket.create_server((host, int(port)))
+    except OSError:  # the address of the task that has started this one, perhaps
+        return
+    os.register_at_fork(after_in_child=sock.close)
+    threading.Thread(target=_answer_when_asked, args=(sock,), name="tensorfleet-inspect", daemon=True).start()
+
+
+def _answer_when_asked(sock: socket.socket) -> None:
+    select.select([sock], [], [])
+    from tensorfleet.cluster.inspection.listener import serve
+
+    serve(sock)
 
 
 def _follow_process(pid: int) -> None:

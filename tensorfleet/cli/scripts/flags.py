@@ -322,7 +322,9 @@ def job_names(script: Path) -> dict[str, str]:
     return {job: own[0] for job, own in by_job.items() if len(own) == 1 and own != [job]}
 
 
-_MANY = re.compile(r"(actor|agent|explor|collect|rollout|slave|client|trainer|worker)\w*", re.IGNORECASE)
+_PLURAL_ROLES = re.compile(
+    r"(actor|agent|explor|collect|rollout|slave|client|trainer|worker)\w*", re.IGNORECASE
+)
 
 
 def other_jobs(script: Path) -> dict[str, int]:
@@ -332,7 +334,7 @@ def other_jobs(script: Path) -> dict[str, int]:
     own = [called.get(key, key) for key in keys]
     if len(own) < 2 or "worker" in own or not {*own} - {"ps", *_CHIEFS}:
         return {}
-    return {key: 2 if _MANY.fullmatch(key) else 1 for key in own}
+    return {key: 2 if _PLURAL_ROLES.fullmatch(key) else 1 for key in own}
 
 
 def jobs_named_in(script: Path) -> list[str]:

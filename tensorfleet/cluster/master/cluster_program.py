@@ -11,6 +11,7 @@ from tensorfleet.cluster.transport.peers import Peer
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.passes.partition import MASTER, Stage
 from tensorfleet.passes.plan import Plan
+from tensorfleet.runtime.step_parts import part_of
 
 
 class StageProgram:
@@ -24,6 +25,9 @@ class StageProgram:
         self.ins: list[int] = []
         self.outs: list[int] = []
         self.total = 1
+        #: the names of the values that go with the request to a peer, and of those that come back
+        self.given: list[str] = []
+        self.replied: list[str] = []
         #: positions of the values to send in 16 bits, with their names, and of those that come so
         self.thin: dict[int, str] = {}
         self.full: list[int] = []
@@ -37,6 +41,13 @@ class StageProgram:
         self.is_empty = False
         #: where it is read without asking the peer, if it only reads
         self.posted: SharedMemoryRead | None = None
+        self._part: tuple[str | None] | None = None  # not known yet
+
+    def part(self) -> str | None:
+        """The part of a step that it is, for those who measure; None for computing."""
+        if self._part is None:
+            self._part = (part_of(self.stage.ops),)
+        return self._part[0]
 
     def rule(self) -> StageRule:
         """The stage as the machine sees it."""

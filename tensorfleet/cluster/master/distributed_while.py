@@ -60,11 +60,11 @@ def is_handle(tensor: Tensor) -> bool:
 
 def handles_inside(loop: Loop, outside: dict[Tensor, Tensor]) -> dict[Tensor, Tensor]:
     """For the handles in a loop, which one from before all loops each is; `outside` tells it of those around it."""
-    found = dict(outside)
-    for given, inside in loop.fixed:
-        if is_handle(given):
-            found[inside] = outside.get(given, given)
-    return found
+    origins = dict(outside)
+    for source, inside in loop.fixed:
+        if is_handle(source):
+            origins[inside] = outside.get(source, source)
+    return origins
 
 
 def worth_keeping(tensor: Tensor) -> bool:

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.base import errors
+from tensorfleet.base.counters import StepTimer
 from tensorfleet.cluster.master.cluster_program import ClusterProgram, StageProgram
 from tensorfleet.cluster.master.distributed_while import (
     DividedLoop,
@@ -32,20 +33,22 @@ from tensorfleet.cluster.master.graph_registration import Shipment, Sources, nam
 from tensorfleet.cluster.master.placer import ClusterPlacer, is_isolated, renamed, task_name
 from tensorfleet.cluster.master.shared_memory_reads import SharedMemoryRead, is_plain
 from tensorfleet.cluster.master.slow_steps import SlowSteps
+from tensorfleet.cluster.master.stage_contents import branches_in, given_to, with_standing
 from tensorfleet.cluster.master.step_driver import SETTLING_SECONDS, StepDriver
+from tensorfleet.cluster.master.step_timing import MeasuredStep
 from tensorfleet.cluster.membership.spec import ClusterSpec
 from tensorfleet.cluster.messages import Close, Describe, Register, Route, StageSpec
 from tensorfleet.cluster.transport.peers import Peer, on_ping, peer
 from tensorfleet.cluster.transport.wire_dtype import is_full, wire_type
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Operation, Tensor
-from tensorfleet.passes.partition import MASTER, Stage, conditions, elsewhere, ends, standing, task_of
+from tensorfleet.passes.partition import MASTER, Stage, elsewhere, ends, task_of
 from tensorfleet.passes.pipeline import cut_into_stages, place_on_tasks
-from tensorfleet.passes.plan import Branches, Plan
+from tensorfleet.passes.plan import Plan
 from tensorfleet.runtime.engine import CLOSED, LocalEngine, invalid_pool
 from tensorfleet.runtime.engine_protocol import Engine
 from tensorfleet.runtime.placement_log import PlacementLog
-from tensorfleet.runtime.trace import Collector
+from tensorfleet.runtime.trace import Collector, StepObserver
 from tensorfleet.state.accumulators import maximums
 
 # How long an error that lists the devices of a cluster waits for a task that was not needed so far.
@@ -54,6 +57,16 @@ _DESCRIBE_SECONDS = 2.0
 _Registered = tuple[StageSpec, list[Operation], Stage, dict[Tensor, Any]]
 _engines: weakref.WeakSet[ClusterEngine] = weakref.WeakSet()
 on_ping.append(SlowSteps(_engines).look)
+
+
+def cluster_engines() -> list[ClusterEngine]:
+    """The engines of this process's sessions on clusters."""
+    return list(_engines)
+
+
+def steps_under_way() -> int:
+    """How many steps on clusters the sessions of this process are in the middle of."""
+    return sum(len(engine.running) for engine in list(_engines))
 
 
 def _forked() -> None:
@@ -138,11 +151,11 @@ class ClusterEngine(Engine[ClusterProgram]):
     def peer_of(self, job: str, index: int) -> Peer:
         """The connections to a task."""
         task = task_name(job, index)
-        found = self._peers.get(task)
-        if found is None:
+        connected = self._peers.get(task)
+        if connected is None:
             dialled = self._dialled if task == self._home else None
-            found = self._peers[task] = peer(task, dialled or self.cluster.task_address(job, index))
-        return found
+            connected = self._peers[task] = peer(task, dialled or self.cluster.task_address(job, index))
+        return connected
 
     def _devices_of(self, job: str, index: int, waits: bool) -> list[str]:
         if task_name(job, index) == self.own:
@@ -207,7 +220,7 @@ class ClusterEngine(Engine[ClusterProgram]):
         for t in (*plan.feeds, *plan.fetches):
             slots.setdefault(t, len(slots))
         steps = [StageProgram(stage) for stage in stages]
-        told: dict[str, list[_Registered]] = {}
+        registrations: dict[str, list[_Registered]] = {}
         for i, step in enumerate(steps):
             stage = step.stage
             if stage.task == MASTER:
@@ -218,7 +231,7 @@ class ClusterEngine(Engine[ClusterProgram]):
                 self._build_local(plan, step, slots)
                 after = stage.after
             else:
-                after = self._build_remote(plan, step, stages, home, slots, told, handles, fixed)
+                after = self._build_remote(plan, step, stages, home, slots, registrations, handles, fixed)
             step.waits = len(after)
             step.is_empty = bool(after) and not step.outs and all(op.type == "NoOp" for op in stage.ops)
             for j in after:
@@ -226,7 +239,7 @@ class ClusterEngine(Engine[ClusterProgram]):
         totals = collections.Counter(step.stage.task for step in steps if not (step.posted or step.is_empty))
         for step in steps:
             step.total = totals[step.stage.task]
-        for task, registered in told.items():
+        for task, registered in registrations.items():
             self._register(task, registered)
         return ClusterProgram(plan, steps, slots)
 
@@ -239,8 +252,8 @@ class ClusterEngine(Engine[ClusterProgram]):
             placed[op] = default
         for op in stage.ops:
             placed[op] = plan.devices[op]
-        known = {t: plan.constants[t] for t in _given_to(plan, stage) if t in plan.constants}
-        branches = _branches(plan, stage) if plan.guards else None
+        known = {t: plan.constants[t] for t in given_to(plan, stage) if t in plan.constants}
+        branches = branches_in(plan, stage) if plan.guards else None
         step.program = self.local_engine.program(
             stage.outputs,
             ends(stage),
@@ -248,7 +261,7 @@ class ClusterEngine(Engine[ClusterProgram]):
             elsewhere(stage.ops, {*stage.inputs, *known}),
             known,
             branches,
-            (_with_standing(plan, stage), self._seen_live(plan, stage)) if plan.nested else None,
+            (with_standing(plan, stage), self._seen_live(plan, stage)) if plan.nested else None,
         )
         step.ins = [slots.setdefault(t, len(slots)) for t in stage.inputs]
         step.outs = [slots.setdefault(t, len(slots)) for t in stage.outputs]
@@ -260,7 +273,7 @@ class ClusterEngine(Engine[ClusterProgram]):
         stages: list[Stage],
         home: dict[Tensor, Stage],
         slots: dict[Tensor, int],
-        told: dict[str, list[_Registered]],
+        registrations: dict[str, list[_Registered]],
         handles: dict[Tensor, Tensor],
         fixed: Collection[Tensor],
     ) -> list[int]:
@@ -277,10 +290,10 @@ class ClusterEngine(Engine[ClusterProgram]):
             step.thin = {i: t.name for i, t in enumerate(sources.given) if is_full(t) and t not in own}
             step.full = [i for i, t in enumerate(reply) if is_full(t)]
             thin = [t.name for t in stage.outputs if is_full(t) and t not in own]
-        known = [t for t in _given_to(plan, stage) if t in plan.constants]
+        known = [t for t in given_to(plan, stage) if t in plan.constants]
         if not plan.nested:
             known = [t for t in known if not self._has(stage, t)]
-        ops = _with_standing(plan, stage) if plan.nested else stage.ops
+        ops = with_standing(plan, stage) if plan.nested else stage.ops
         step.fixed = frozenset(i for i, t in enumerate(sources.given) if t in fixed)
         step.holds = bool(hold or step.fixed)
         plain = is_plain(stage) and not (keep or hold or push or self.wire)
@@ -304,11 +317,12 @@ class ClusterEngine(Engine[ClusterProgram]):
             known=[t.name for t in known],
             wire=self.wire,
             thin=thin,
-            branches=named(_branches(plan, stage)) if plan.guards else None,
+            branches=named(branches_in(plan, stage)) if plan.guards else None,
             live=seen_live if plan.nested else None,
         )
+        step.given, step.replied = registered.given, registered.reply
         values = {t: plan.constants[t] for t in known}
-        told.setdefault(stage.task, []).append((registered, [*ops, *live.values()], stage, values))
+        registrations.setdefault(stage.task, []).append((registered, [*ops, *live.values()], stage, values))
         # What another task pushes here need not be over before this stage is asked for; all else must be.
         pushed = {j for j in stage.after for t in sources.awaited if home[t] is stages[j]}
         elsewhere_done = elsewhere(stage.ops, {*stage.inputs, *plan.constants})
@@ -342,10 +356,10 @@ class ClusterEngine(Engine[ClusterProgram]):
 
     def _seen_live(self, plan: Plan, stage: Stage) -> dict[tuple[Operation, int], Operation]:
         """The inputs of a stage in a loop that share the memory of a variable of its task."""
-        found = {key: variable for key, variable in plan.live.items() if key[0] in set(stage.ops)}
+        used_here = {key: variable for key, variable in plan.live.items() if key[0] in set(stage.ops)}
         return {
             (op, i): variable
-            for (op, i), variable in found.items()
+            for (op, i), variable in used_here.items()
             if all(self._is_of(o, stage.task) for o in (variable, op._inputs[i]._op))
         }
 
@@ -376,7 +390,7 @@ class ClusterEngine(Engine[ClusterProgram]):
         config = self.config.SerializeToString() if create else b""
         protos = [np.frombuffer(nodes.SerializeToString(), np.uint8), np.frombuffer(config, np.uint8)]
         message = Register(
-            self.handle, [t.name for t in known], [told for told, *_ in registered], create, task, self._owner
+            self.handle, [t.name for t in known], [spec for spec, *_ in registered], create, task, self._owner
         )
         self.peer_of(job, index).call(message, self._ask_until, create, [*protos, *known.values()])
 
@@ -387,7 +401,7 @@ class ClusterEngine(Engine[ClusterProgram]):
         program: ClusterProgram,
         feeds: Sequence[Any],
         timeout_ms: int = 0,
-        collector: Collector | None = None,
+        collector: StepObserver | None = None,
         pool: int = 0,
     ) -> list[Any]:
         """Runs one step. Its tasks have thread pools of their own; a session cannot choose among them."""
@@ -396,6 +410,21 @@ class ClusterEngine(Engine[ClusterProgram]):
         return self._go(
             StepDriver(self, program, next(self._steps), self._deadline(timeout_ms), collector), feeds
         )
+
+    def run_measured(
+        self,
+        program: ClusterProgram,
+        feeds: Sequence[Any],
+        timer: StepTimer,
+        timeout_ms: int = 0,
+        collector: StepObserver | None = None,
+        pool: int = 0,
+    ) -> list[Any]:
+        """The same for a step whose parts are measured."""
+        if pool not in (-1, 0):
+            raise invalid_pool(pool, 1)
+        deadline = self._deadline(timeout_ms)
+        return self._go(MeasuredStep(self, program, next(self._steps), deadline, collector, timer), feeds)
 
     def repeat(self, program: ClusterProgram) -> None:
         """Runs a step. One that waits, all in another task, goes on there for a while: it need not be asked each time."""
@@ -438,8 +467,8 @@ class ClusterEngine(Engine[ClusterProgram]):
         """The server behind the target forgets this session: what runs ends, what comes later is refused."""
         if not self.used:
             return
-        gone = f"Session {self.handle} is not found. Its server was reset: make a new session."
-        self.close(errors.CancelledError(None, None, CLOSED), later=errors.AbortedError(None, None, gone))
+        text = f"Session {self.handle} is not found. Its server was reset: make a new session."
+        self.close(errors.CancelledError(None, None, CLOSED), later=errors.AbortedError(None, None, text))
 
     def _forget_session(self, finished: bool = False) -> None:
         for task in self.shipments:
@@ -457,32 +486,14 @@ class ClusterEngine(Engine[ClusterProgram]):
 
     def dropped(self) -> dict[str, int]:
         """How many steps' gradients were dropped as stale in the tasks of this session, by who computed them."""
-        told = [self.local_engine.dropped()] if self.local_engine is not None else []
+        counts = [self.local_engine.dropped()] if self.local_engine is not None else []
         for task in list(self.shipments):
-            told.append(self.peer_of(*task_parts(task)).call(Describe(), self._deadline(0)).dropped)
-        return maximums(told)
+            counts.append(self.peer_of(*task_parts(task)).call(Describe(), self._deadline(0)).dropped)
+        return maximums(counts)
 
     def collector(self) -> Collector:
         """Something that records what a step does and when."""
-        return Collector(f"{self._home}/device:CPU:0", self.placer.device_of)
-
-
-def _given_to(plan: Plan, stage: Stage) -> dict[Tensor, None]:
-    """What the operations of a stage look at, in order."""
-    return dict.fromkeys(t for op in stage.ops for t in (*op._inputs, *conditions(plan, op)))
-
-
-def _with_standing(plan: Plan, stage: Stage) -> list[Operation]:
-    """The operations of a stage in a loop, with those that make what it uses of its own task."""
-    inside = set(plan.ops)
-    used = dict.fromkeys(t._op for op in stage.ops for t in op._inputs)
-    return [*(op for op in used if op in inside and standing(op) and op not in stage.ops), *stage.ops]
-
-
-def _branches(plan: Plan, stage: Stage) -> Branches:
-    """The part of a plan's branches that lies in a stage."""
-    guards = {op: plan.guards[op] for op in stage.ops if op in plan.guards}
-    return guards, {op: plan.merges[op] for op in stage.ops if op in plan.merges}
+        return Collector(f"{self._home}/device:CPU:0", self.placer.device_of, tasks=True)
 
 
 def task_parts(task: str) -> tuple[str, int]:

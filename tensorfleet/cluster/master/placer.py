@@ -65,8 +65,8 @@ class ClusterPlacer(Placer):
 
     def tasks(self) -> list[tuple[str, int]]:
         """Every task the session may use."""
-        found = [(job, i) for job in sorted(self._cluster.jobs) for i in self._cluster.task_indices(job)]
-        return [t for t in found if self.visible(*t)]
+        every = [(job, i) for job in sorted(self._cluster.jobs) for i in self._cluster.task_indices(job)]
+        return [t for t in every if self.visible(*t)]
 
     def ask(self, job: str, index: int) -> None:
         """Learns the devices of a task."""
@@ -76,15 +76,15 @@ class ClusterPlacer(Placer):
 
     def _available(self) -> list[str]:
         """All the cluster's devices. Of a task that does not answer at once, the CPU, which every task has."""
-        found = list(self.names)
+        devices = list(self.names)
         for job, index in self.tasks():
             if (job, index) in self._asked:
                 continue
             try:
-                found += self._devices_of(job, index, False)
+                devices += self._devices_of(job, index, False)
             except errors.OpError:
-                found.append(f"{task_name(job, index)}/device:CPU:0")
-        return sorted(found)
+                devices.append(f"{task_name(job, index)}/device:CPU:0")
+        return sorted(devices)
 
     def gather(self, plan: Plan, groups: list[list[Operation]]) -> list[list[Operation]]:
         """Brings the operations of every group (a branch, a loop) to one task: that of the state they change.
@@ -92,10 +92,10 @@ class ClusterPlacer(Placer):
         Returns the groups that are on one task now. Those that change or read state of several stay where they are.
         """
         apart: set[Operation] = set()
-        here = set(plan.ops)
+        planned = set(plan.ops)
         for group in _sharing(plan, groups):
             tasks = [task_of(plan.devices[op]) for op in group]
-            held = {task for op, task in zip(group, tasks, strict=True) if _is_bound(op, here)}
+            held = {task for op, task in zip(group, tasks, strict=True) if _is_bound(op, planned)}
             if any(op.type in _ENTERS for op in group):
                 held |= {task_of(self.device_of(v)) for op in group for v in _variables(op)}
             # State does not move: a group stays on the task where an earlier plan has put it.
@@ -151,15 +151,15 @@ class ClusterPlacer(Placer):
             self.ask(job, index)
         return self._match_among(op, group, wanted.replace(job=job, task=index))
 
-    def _check(self, op: Operation, asked: DeviceSpec) -> None:
-        job, index = self._home(asked)
+    def _check(self, op: Operation, requested: DeviceSpec) -> None:
+        job, index = self._home(requested)
         if (job, index) in self._asked or (job, index) not in self.tasks():
             if "/device:CPU" in self._match_among(
-                op, self._groups.of(op), asked.replace(job=job, task=index)
+                op, self._groups.of(op), requested.replace(job=job, task=index)
             ):
-                self._sound.add(asked)
-        elif asked.device_type in (None, "CPU"):
-            self._sound.add(asked)  # every task has one
+                self._sound.add(requested)
+        elif requested.device_type in (None, "CPU"):
+            self._sound.add(requested)  # every task has one
 
     def _first(self, wanted: DeviceSpec) -> tuple[str, int]:
         """The first task, by its name, that fits: the same one whichever task's session asks."""
@@ -206,12 +206,12 @@ def _handles(op: Operation) -> list[Tensor]:
     return [t for t in (*op._inputs, *op._outputs) if t.dtype.name == "resource"]
 
 
-def _is_bound(op: Operation, here: set[Operation]) -> bool:
+def _is_bound(op: Operation, planned: set[Operation]) -> bool:
     """Whether an operation can run on its own task only: it has state there, or does something that is seen there."""
     if op.spec.updates or op.type.startswith(_SEEN) or any(t.dtype._is_ref_dtype for t in op._outputs):
         return True
     makers = [maker_of(t) for t in _handles(op)]
-    return any(m.type not in _OF_A_STEP or m not in here for m in makers)
+    return any(m.type not in _OF_A_STEP or m not in planned for m in makers)
 
 
 def _variables(op: Operation) -> set[Operation]:

@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 def awaited(ops: Iterable[Operation]) -> list[str]:
     """What operations may wait for: the queues and the like that they use, by name."""
-    found = []
+    descriptions = []
     for op in ops:
         if op.spec.blocks:
             source = op._inputs[0]._op if op._inputs else op
             name = (source._attrs.get("shared_name") or b"").decode() or source.name
             line = f", made at {op.source_line}" if op.source_line else ""
-            found.append(f"'{name}' ({op.type} '{op.name}'{line})")
-    return found
+            descriptions.append(f"'{name}' ({op.type} '{op.name}'{line})")
+    return descriptions
 
 
 class SlowSteps:
@@ -70,9 +70,9 @@ class SlowSteps:
 
     @staticmethod
     def _waits_of(run: StepDriver) -> list[str]:
-        asked: list[tuple[int, Peer, wire.Channel]] = []
+        pending: list[tuple[int, Peer, wire.Channel]] = []
         with contextlib.suppress(RuntimeError):  # the step goes on in this moment
-            asked = list(run.asked.values())
+            pending = list(run.asked.values())
         return [
-            f"{what} of {at.name}" for i, at, _ in asked for what in awaited(run.program.work[i].stage.ops)
+            f"{what} of {at.name}" for i, at, _ in pending for what in awaited(run.program.work[i].stage.ops)
         ]

@@ -29,6 +29,7 @@ from tensorfleet.cluster.master.step_machine import (
     StepMachine,
     Wait,
 )
+from tensorfleet.cluster.master.step_tracing import StepTracing
 from tensorfleet.cluster.messages import FAILED, RUN
 from tensorfleet.cluster.transport import wire
 from tensorfleet.cluster.transport.peers import Peer, failure
@@ -37,7 +38,7 @@ from tensorfleet.runtime.devices import collect_jax_garbage
 
 if TYPE_CHECKING:
     from tensorfleet.cluster.master.master import ClusterEngine
-    from tensorfleet.runtime.trace import Collector
+    from tensorfleet.runtime.trace import StepObserver
 
 SETTLING_SECONDS = 2.0  # how long the rest of a failed step may take to stop
 
@@ -56,8 +57,10 @@ class StepDriver:
         "_sent",
         "_thread_of",
         "_threads",
+        "_tracing",
         "_whole",
         "asked",
+        "began_at",
         "collector",
         "deadline",
         "engine",
@@ -74,7 +77,7 @@ class StepDriver:
         program: ClusterProgram,
         number: int,
         deadline: float | None,
-        collector: Collector | None,
+        collector: StepObserver | None,
         whole: StepDriver | None = None,
         sent: set[StageProgram] | None = None,
         again: bool = False,
@@ -82,7 +85,11 @@ class StepDriver:
         self.engine = engine
         #: the stages whose fixed values have been sent since the loop began that this is an iteration of
         self._sent = sent
-        self._how = (messages.TRACED if collector is not None else 0) | (messages.AGAIN if again else 0)
+        self._how = messages.AGAIN if again else 0
+        self._tracing = None
+        if collector is not None:
+            self._tracing = StepTracing(engine.handle, number, program, collector)
+            self._how |= self._tracing.how
         #: the step that this one is an iteration in, None for a whole step: with itself in it, it would outlive its use,
         #: and its arrays with it
         self._whole = whole
@@ -91,6 +98,7 @@ class StepDriver:
         self.program = program
         self.number = number
         self.deadline = deadline
+        self.began_at = time.monotonic()
         self.collector = collector
         self.values: list[Any] = []
         self.asked: dict[int, tuple[int, Peer, wire.Channel]] = {}  # by file descriptor
@@ -114,7 +122,7 @@ class StepDriver:
             while True:
                 action = decide()
                 if isinstance(action, RunHere):
-                    self._done(action.stage, self._local(action.stage))
+                    self._done(action.stage, self.local(action.stage))
                 elif isinstance(action, Ask):
                     self._start(action.stage)
                 elif isinstance(action, Finish):
@@ -146,9 +154,10 @@ class StepDriver:
             whole.iterations = itertools.count(1)
         number = next(whole.iterations) * (messages.WHOLE_STEP + 1) + whole.number
         step = StepDriver(self.engine, program, number, self.deadline, self.collector, whole, sent)
-        self._began(step)
+        self.began(step)
         try:
-            return step.go(feeds)
+            with contextlib.nullcontext() if step._tracing is None else step._tracing.iteration(number):
+                return step.go(feeds)
         finally:
             self._contexts.remove(step)
 
@@ -184,43 +193,51 @@ class StepDriver:
         if work.is_empty:
             self._done(i, ())
             return
-        if work.posted is not None and self.collector is None:
-            values = work.posted.read(self.engine.handle, self.deadline)
+        if work.posted is not None:
+            if self._tracing is None:
+                values = work.posted.read(self.engine.handle, self.deadline)
+            else:
+                values = self._tracing.shared_read(work, self.engine.handle, self.deadline)
             if values is not None:
                 self._done(i, values)
                 return
         self._ask(i, work)
 
-    def _left(self) -> int:
+    def left(self) -> int:
         """Milliseconds until the deadline, 0 when there is none."""
         if self.deadline is None:
             return 0
-        left = int((self.deadline - time.monotonic()) * 1000)
-        if left <= 0:
+        remaining = int((self.deadline - time.monotonic()) * 1000)
+        if remaining <= 0:
             raise self._late()
-        return left
+        return remaining
 
     def _ask(self, i: int, work: StageProgram) -> None:
         at = work.peer
         assert at is not None
         values = self.values
-        left = 0 if self.deadline is None else self._left()
-        fields = messages.Run.pack(self.engine.handle, self.number, work.number, work.total, left, self._how)
+        remaining = 0 if self.deadline is None else self.left()
+        fields = messages.Run.pack(
+            self.engine.handle, self.number, work.number, work.total, remaining, self._how
+        )
         self.machine.sent(i)
         channel = at.acquire(self.deadline)
         fd = channel.fileno()
         self.asked[fd] = i, at, channel
         try:
-            given = [values[s] for s in work.ins]
-            there = self._sent_before(work) if work.fixed else ()
+            inputs = [values[s] for s in work.ins]
+            cached = self._sent_before(work) if work.fixed else ()
             for n, name in work.thin.items():
-                if n not in there:
-                    given[n] = thin(given[n], self.engine.wire, f"'{name}' to {at.name}")
-            if there:
-                given = [value for n, value in enumerate(given) if n not in there]
+                if n not in cached:
+                    inputs[n] = thin(inputs[n], self.engine.wire, f"'{name}' to {at.name}")
+            if cached:
+                inputs = [value for n, value in enumerate(inputs) if n not in cached]
             if self.deadline is not None:
-                channel.sock.settimeout(self._left() / 1000)
-            channel.send(RUN, fields, given)
+                channel.sock.settimeout(self.left() / 1000)
+            if self._tracing is None:
+                channel.send(RUN, fields, inputs)
+            else:
+                self._tracing.send(i, work, channel, fields, inputs, cached)
             channel.after = work.number
         except TimeoutError:
             late = self._late()
@@ -245,7 +262,8 @@ class StepDriver:
         _, at, channel = self.asked.pop(fd)
         at.drop(channel)
 
-    def _local(self, i: int) -> Sequence[Any]:
+    def local(self, i: int) -> Sequence[Any]:
+        """Runs a stage of this process."""
         work = self.program.work[i]
         values = self.values
         if isinstance(work.program, DividedLoop):
@@ -255,12 +273,13 @@ class StepDriver:
         return engine.run(
             work.program,
             [values[s] for s in work.ins],
-            0 if self.deadline is None else self._left(),
+            0 if self.deadline is None else self.left(),
             self.collector,
-            self._began,
+            self.began,
         )
 
-    def _began(self, ctx: Any) -> None:
+    def began(self, ctx: Any) -> None:
+        """Notes a part of the step that can be cancelled."""
         self._contexts.append(ctx)
         reason = self.machine.reason
         if reason is not None:
@@ -274,7 +293,7 @@ class StepDriver:
 
         def attempt() -> None:
             try:
-                result: Any = self._local(i)
+                result: Any = self.local(i)
             except BaseException as e:
                 result = e
             finished.put((i, result))
@@ -312,7 +331,7 @@ class StepDriver:
             poll.register(fd, select.POLLIN)
         if self._bell is not None:
             poll.register(self._bell[0].fileno(), select.POLLIN)
-        for fd, _ in self._poll(poll):
+        for fd, _ in self._poll(poll) if self._tracing is None else self._seen_poll(poll):
             if fd in self.asked:
                 self._answer(fd)
             else:
@@ -321,16 +340,21 @@ class StepDriver:
     def _poll(self, poll: select.poll) -> list[tuple[int, int]]:
         events = wire.busy_wait(lambda: poll.poll(0) or None)
         while not events:
-            events = poll.poll(self._left() if self.deadline is not None else 1000)
+            events = poll.poll(self.left() if self.deadline is not None else 1000)
         return events
+
+    def _seen_poll(self, poll: select.poll) -> list[tuple[int, int]]:
+        assert self._tracing is not None
+        with self._tracing.waiting_for(at for _, at, _ in self.asked.values()):
+            return self._poll(poll)
 
     def _answer(self, fd: int) -> None:
         i, at, channel = self.asked[fd]
-        left = self._left()
+        remaining = self.left()
         try:
             if self.deadline is not None:
-                channel.sock.settimeout(left / 1000)
-            frame = at.answer(channel)
+                channel.sock.settimeout(remaining / 1000)
+            frame = at.answer(channel) if self._tracing is None else self._tracing.answer(i, at, channel)
             if self.deadline is not None:
                 channel.sock.settimeout(None)
         except TimeoutError:
@@ -345,11 +369,16 @@ class StepDriver:
         at.release(channel)
         if frame.kind == FAILED:
             raise self._located(failure(frame))
-        if frame.fields and self.collector is not None:
-            self.collector.add(frame.read(messages.Ran).events or ())
+        if self._tracing is not None:
+            self._tracing.answered(i, self.program.work[i], channel, frame)
+        elif frame.fields:
+            self._told(at, frame)
         for n in self.program.work[i].full:
             frame.tensors[n] = full(frame.tensors[n])
         self._done(i, frame.tensors)
+
+    def _told(self, at: Peer, frame: wire.Frame) -> None:
+        """Takes in what an answer tells besides results: a step that is not measured has not asked for it."""
 
     def _collect(self) -> None:
         assert self._bell is not None and self._finished is not None

@@ -139,16 +139,16 @@ class StepMachine:
 
     def decide(self) -> Action:
         """The next action. It is to be carried out, and its event told, before the next call."""
-        ready, here = self._ready, self._ready_here
-        if self.reason is not None and (ready or here or self._under_way):
+        ready, local = self._ready, self._ready_here
+        if self.reason is not None and (ready or local or self._under_way):
             return Fail(self.reason)  # a step with nothing left to do is done, cancelled or not
         # Other tasks first: they work while this process does its own share.
         if ready:
             return self._rules.asks[ready.pop(0)]
-        if not here:
+        if not local:
             return _WAIT if self._under_way else _FINISH
-        stage = here.pop(0)
-        if self._rules.blocks[stage] and (here or self._under_way):
+        stage = local.pop(0)
+        if self._rules.blocks[stage] and (local or self._under_way):
             self._under_way.add(stage)
             return self._rules.beside[stage]
         return self._rules.here[stage]

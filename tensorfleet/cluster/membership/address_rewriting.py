@@ -61,17 +61,17 @@ def here(cluster: ClusterSpec, job: str, index: int) -> ClusterSpec:
     return ClusterSpec(jobs)
 
 
-def take_task_to_serve(made: ServerDef) -> bool:
+def take_task_to_serve(server_def: ServerDef) -> bool:
     """Makes a server of the parameter server that this process was started as, where the script makes another task of it.
 
     Such a script has no code for parameter servers: in TensorFlow another program is started for them.
     """
     job, _, index = settings.SERVES().partition("/")
-    cluster = ClusterSpec(made.cluster)
-    if made.job_name == job or job not in cluster.jobs or int(index) not in cluster.task_indices(job):
+    cluster = ClusterSpec(server_def.cluster)
+    if server_def.job_name == job or job not in cluster.jobs or int(index) not in cluster.task_indices(job):
         return False
-    _say(f"the script makes every task a {made.job_name}: this one, {job}/{index}, only serves.")
-    made.job_name, made.task_index = job, int(index)
+    _say(f"the script makes every task a {server_def.job_name}: this one, {job}/{index}, only serves.")
+    server_def.job_name, server_def.task_index = job, int(index)
     return True
 
 

@@ -30,7 +30,7 @@ class KubernetesClusterResolver(OwnTaskResolver):
         return ClusterSpec({job: self._addresses(selectors) for job, selectors in self._labels.items()})
 
     def _addresses(self, selectors: list[str]) -> list[str]:
-        found = []
+        addresses = []
         for selector in selectors:
             pods = self._client.list_pod_for_all_namespaces(label_selector=selector).items
             for pod in sorted(pods, key=lambda pod: pod.metadata.name):
@@ -38,8 +38,8 @@ class KubernetesClusterResolver(OwnTaskResolver):
                     raise RuntimeError(
                         f'Pod "{pod.metadata.name}" is not running; phase: "{pod.status.phase}"'
                     )
-                found.append(f"{pod.status.host_ip}:{self._port}")
-        return found
+                addresses.append(f"{pod.status.host_ip}:{self._port}")
+        return addresses
 
 
 def _kubernetes_client() -> Any:
@@ -88,7 +88,7 @@ class GCEClusterResolver(OwnTaskResolver):
 
     def cluster_spec(self) -> ClusterSpec:
         """The cluster of the machines that run now."""
-        groups, found = self._service.instanceGroups(), []
+        groups, addresses = self._service.instanceGroups(), []
         request = groups.listInstances(
             **self._place, instanceGroups=self._group, body={"instanceState": "RUNNING"}, orderBy="name"
         )
@@ -97,9 +97,9 @@ class GCEClusterResolver(OwnTaskResolver):
             for instance in response["items"]:
                 name = instance["instance"].split("/")[-1]
                 details = self._service.instances().get(**self._place, instance=name).execute()
-                found.append(f"{details['networkInterfaces'][0]['networkIP']}:{self._port}")
+                addresses.append(f"{details['networkInterfaces'][0]['networkIP']}:{self._port}")
             request = groups.listInstances_next(previous_request=request, previous_response=response)
-        return ClusterSpec({self._task_type: sorted(found)})
+        return ClusterSpec({self._task_type: sorted(addresses)})
 
 
 def _compute_service(credentials: Any) -> Any:

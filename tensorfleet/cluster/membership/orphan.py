@@ -50,11 +50,11 @@ class OrphanPolicy:
         self._seen: dict[str, float] = {}
 
     def look(
-        self, missing: Collection[str], there: Collection[str], in_use: bool, now: float
+        self, missing: Collection[str], present: Collection[str], in_use: bool, now: float
     ) -> Verdict | None:
         """What follows from a look: the awaited tasks that do not answer, those that do, whether other clients are here."""
-        self._seen.update(dict.fromkeys(there, now))
-        if there or in_use or not missing:
+        self._seen.update(dict.fromkeys(present, now))
+        if present or in_use or not missing:
             self._needed = now
         if not missing:
             return None
@@ -111,15 +111,15 @@ class OrphanGuard:
             return None
         awaited = {task_name(*task): task for task in self._server.awaited()}
         clients = self._server.clients()
-        there = {name for name in awaited if any(name in tasks for tasks in clients)}
-        there |= self._answering({n: task for n, task in awaited.items() if n not in there})
+        present = {name for name in awaited if any(name in tasks for tasks in clients)}
+        present |= self._answering({n: task for n, task in awaited.items() if n not in present})
         # Other parameter servers stay connected to this one, and do not need it by themselves.
         in_use = any(not tasks for tasks in clients)
         now = time.monotonic()
         self._next = now + self._every
-        missing = {self._placed(name, task) for name, task in awaited.items() if name not in there}
-        there = {self._placed(name, awaited[name]) for name in there}
-        verdict = self._policy.look(missing, there, in_use, now)
+        missing = {self._placed(name, task) for name, task in awaited.items() if name not in present}
+        present = {self._placed(name, awaited[name]) for name in present}
+        verdict = self._policy.look(missing, present, in_use, now)
         if verdict is None:
             return None
         if verdict.ends:
@@ -132,9 +132,9 @@ class OrphanGuard:
 
     def _answering(self, tasks: dict[str, tuple[str, int]]) -> set[str]:
         """Those of some tasks that are up, though they have not asked this server for anything yet."""
-        found: set[str] = set()
+        answering: set[str] = set()
         threads = [
-            threading.Thread(target=self._ask, args=(name, task, found), daemon=True)
+            threading.Thread(target=self._ask, args=(name, task, answering), daemon=True)
             for name, task in tasks.items()
         ]
         for thread in threads:
@@ -142,13 +142,13 @@ class OrphanGuard:
         limit = time.monotonic() + 2 * _ANSWER_SECONDS
         for thread in threads:
             thread.join(max(limit - time.monotonic(), 0.01))
-        return set(found)
+        return set(answering)
 
-    def _ask(self, name: str, task: tuple[str, int], found: set[str]) -> None:
+    def _ask(self, name: str, task: tuple[str, int], answering: set[str]) -> None:
         at = Peer(name, self._server.cluster.task_address(*task), watched=False)
         try:
             at.call(Ping(), time.monotonic() + _ANSWER_SECONDS)
-            found.add(name)
+            answering.add(name)
         except (errors.OpError, OSError):
             return
         finally:

@@ -106,10 +106,10 @@ class SimpleClusterResolver(ClusterResolver):
         self, task_type: str | None = None, task_id: int | None = None, rpc_layer: str | None = None
     ) -> str:
         """The address of a task, or the master given."""
-        found = self._master
+        address = self._master
         if task_type is not None and task_id is not None:
-            found = self._cluster_spec.task_address(task_type, task_id)
-        return format_master_url(found, rpc_layer or self.rpc_layer) if found else ""
+            address = self._cluster_spec.task_address(task_type, task_id)
+        return format_master_url(address, rpc_layer or self.rpc_layer) if address else ""
 
     @property
     def environment(self) -> str:

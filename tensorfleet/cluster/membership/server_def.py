@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def server_def_of(
-    given: Any,
+    server_or_cluster_def: Any,
     job: str | None,
     index: int | None,
     protocol: str | None,
@@ -22,39 +22,43 @@ def server_def_of(
     """The `ServerDef` of a task. Ends a process that was started as a task which the script's cluster does not have."""
     from tensorfleet.base.protos import ServerDef
 
-    made = ServerDef()
-    if type(given).__name__ == "ServerDef":
-        made.MergeFromString(given.SerializeToString())
+    server_def = ServerDef()
+    if type(server_or_cluster_def).__name__ == "ServerDef":
+        server_def.MergeFromString(server_or_cluster_def.SerializeToString())
         if job is not None:
-            made.job_name = job
+            server_def.job_name = job
         if index is not None:
-            made.task_index = index
+            server_def.task_index = index
     else:
         try:
-            cluster = ClusterSpec(given)
+            cluster = ClusterSpec(server_or_cluster_def)
         except TypeError:
             raise TypeError(
                 "Could not convert `server_or_cluster_def` to a `tf.train.ServerDef` or `tf.train.ClusterSpec`."
             ) from None
-        made.cluster.CopyFrom(cluster.as_cluster_def())
-        made.job_name, made.task_index = _which(cluster, job, index)
+        server_def.cluster.CopyFrom(cluster.as_cluster_def())
+        server_def.job_name, server_def.task_index = _which(cluster, job, index)
     if protocol is not None:
-        made.protocol = protocol
-    elif not made.protocol:
-        made.protocol = "grpc"
+        server_def.protocol = protocol
+    elif not server_def.protocol:
+        server_def.protocol = "grpc"
     if config is not None:
-        made.default_session_config.MergeFrom(config)
-    if not made.job_name or made.task_index < 0:
+        server_def.default_session_config.MergeFrom(config)
+    if not server_def.job_name or server_def.task_index < 0:
         raise ValueError("A server needs a job name and a task index: pass job_name and task_index.")
-    cluster = ClusterSpec(made.cluster)
-    address_rewriting.end_if_needless(cluster, made.job_name, made.task_index)
-    there = f": the cluster is {cluster.as_dict()}."
-    if made.job_name not in cluster.jobs:
-        raise errors.InternalError(None, None, f'Job "{made.job_name}" was not defined in cluster{there}')
-    if made.task_index not in cluster.task_indices(made.job_name):
-        missing = f'Task {made.task_index} was not defined in job "{made.job_name}"{there}'
+    cluster = ClusterSpec(server_def.cluster)
+    address_rewriting.end_if_needless(cluster, server_def.job_name, server_def.task_index)
+    known_cluster = f": the cluster is {cluster.as_dict()}."
+    if server_def.job_name not in cluster.jobs:
+        raise errors.InternalError(
+            None, None, f'Job "{server_def.job_name}" was not defined in cluster{known_cluster}'
+        )
+    if server_def.task_index not in cluster.task_indices(server_def.job_name):
+        missing = (
+            f'Task {server_def.task_index} was not defined in job "{server_def.job_name}"{known_cluster}'
+        )
         raise errors.InvalidArgumentError(None, None, missing)
-    return made
+    return server_def
 
 
 def _which(cluster: ClusterSpec, job: str | None, index: int | None) -> tuple[str, int]:

@@ -73,8 +73,10 @@ class ShutdownNotices:
         server = self._server
         cluster = server.cluster
         tasks = [(job, i) for job in cluster.jobs for i in cluster.task_indices(job)]
-        found = {task: canonical(cluster.task_address(*task)) for task in tasks}
-        return {task: place for task, place in found.items() if place != found[server.job, server.index]}
+        addresses = {task: canonical(cluster.task_address(*task)) for task in tasks}
+        return {
+            task: place for task, place in addresses.items() if place != addresses[server.job, server.index]
+        }
 
     def others(self) -> list[tuple[str, int]]:
         """The other tasks that have not ended, each by one of its names."""

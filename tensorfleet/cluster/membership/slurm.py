@@ -61,10 +61,10 @@ class SlurmClusterResolver(OwnTaskResolver):
         listed = os.environ.get("SLURM_JOB_NODELIST") or os.environ.get("SLURM_NODELIST")
         if listed:
             return expanded(listed)
-        asked = subprocess.run(
+        process = subprocess.run(
             ["scontrol", "show", "hostname"], check=True, capture_output=True, text=True, timeout=_ASK_SECONDS
         )
-        return asked.stdout.split()
+        return process.stdout.split()
 
     def cluster_spec(self) -> ClusterSpec:
         """The cluster; this task learns its place in it and, if that was asked for, is given its GPUs."""
@@ -114,17 +114,17 @@ def _place() -> tuple[int, int]:
 
 def expanded(nodes: str) -> list[str]:
     """The names in a list such as `t02n[13,41,43-44],login`."""
-    found = []
+    names = []
     for name in re.findall(r"(?:[^,\[]|\[[^\]]*\])+", nodes):
         parts = re.split(r"\[([^\]]*)\]", name)
         choices = [_numbers(part) if i % 2 else [part] for i, part in enumerate(parts)]
-        found += ["".join(each) for each in itertools.product(*choices)]
-    return found
+        names += ["".join(each) for each in itertools.product(*choices)]
+    return names
 
 
 def _numbers(ranges: str) -> list[str]:
-    found = []
+    numbers = []
     for one in ranges.split(","):
         first, _, last = one.partition("-")
-        found += [str(n).zfill(len(first)) for n in range(int(first), int(last or first) + 1)]
-    return found
+        numbers += [str(n).zfill(len(first)) for n in range(int(first), int(last or first) + 1)]
+    return numbers

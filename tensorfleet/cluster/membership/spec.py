@@ -70,12 +70,12 @@ class ClusterSpec:
 
     def as_dict(self) -> dict[str, Tasks]:
         """Job names to lists of addresses; to dicts by number where numbers are left out."""
-        found: dict[str, Tasks] = {}
+        by_job: dict[str, Tasks] = {}
         for name, tasks in self._jobs.items():
             indices = sorted(tasks)
             dense = bool(indices) and indices == list(range(len(indices)))
-            found[name] = [tasks[i] for i in indices] if dense else dict(tasks)
-        return found
+            by_job[name] = [tasks[i] for i in indices] if dense else dict(tasks)
+        return by_job
 
     def as_cluster_def(self) -> ClusterDef:
         """The cluster as a `ClusterDef`."""

@@ -65,7 +65,7 @@ def read(environ: Mapping[str, str] = os.environ) -> TFConfig:
 
 def _parsed(text: str, source: str) -> dict[str, Any]:
     try:
-        found = json.loads(text)
+        fields = json.loads(text)
     except json.JSONDecodeError as e:
         line = text.splitlines()[e.lineno - 1] if text.splitlines() else ""
         raise ValueError(
@@ -74,13 +74,13 @@ def _parsed(text: str, source: str) -> dict[str, Any]:
             'It must look like {"cluster": {"ps": ["host:port"], "worker": ["host:port"]}, '
             '"task": {"type": "worker", "index": 0}}, or be the path of a file that does.'
         ) from None
-    if not isinstance(found, dict):
-        raise ValueError(f"{source} must be a JSON object, not {found!r}.")
-    return found
+    if not isinstance(fields, dict):
+        raise ValueError(f"{source} must be a JSON object, not {fields!r}.")
+    return fields
 
 
-def _checked(found: dict[str, Any], source: str) -> TFConfig:
-    cluster, task = found.get("cluster") or {}, found.get("task") or {}
+def _checked(fields: dict[str, Any], source: str) -> TFConfig:
+    cluster, task = fields.get("cluster") or {}, fields.get("task") or {}
     for name, value in (("cluster", cluster), ("task", task)):
         if not isinstance(value, dict):
             raise ValueError(f"{name!r} in {source} must be a JSON object, not {value!r}.")
@@ -89,20 +89,25 @@ def _checked(found: dict[str, Any], source: str) -> TFConfig:
     except TypeError as e:
         raise ValueError(f"'cluster' in {source} maps job names to lists of addresses. {e}") from None
     config = TFConfig(
-        spec, task.get("type"), _index(task, source), found.get("rpc_layer"), found.get("environment"), found
+        spec,
+        task.get("type"),
+        _index(task, source),
+        fields.get("rpc_layer"),
+        fields.get("environment"),
+        fields,
     )
     _check_member(config, source)
     return config
 
 
 def _index(task: dict[str, Any], source: str) -> int | None:
-    given = task.get("index")
-    if given is None:
+    index = task.get("index")
+    if index is None:
         return None
     try:
-        return int(given)
+        return int(index)
     except (TypeError, ValueError):
-        raise ValueError(f"The task's 'index' in {source} must be a number, not {given!r}.") from None
+        raise ValueError(f"The task's 'index' in {source} must be a number, not {index!r}.") from None
 
 
 def _check_member(config: TFConfig, source: str) -> None:

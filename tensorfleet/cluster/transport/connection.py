@@ -62,23 +62,23 @@ def joined(host: str, port: int) -> str:
 
 def listen_at(host: str, port: int) -> list[socket.socket]:
     """Sockets that listen at a port of every address that a host's name stands for on this machine."""
-    found: list[socket.socket] = []
+    result: list[socket.socket] = []
     failure: OSError | None = None
     known = addresses(host, port, HANDSHAKE_SECONDS)
     chosen = port  # by the system, when the port is 0
     for family, at in dict.fromkeys((family, at) for family, _, _, _, at in known):
         try:
-            found.append(socket.create_server((at[0], chosen, *at[2:]), family=family, backlog=256))
-            chosen = found[0].getsockname()[1]
+            result.append(socket.create_server((at[0], chosen, *at[2:]), family=family, backlog=256))
+            chosen = result[0].getsockname()[1]
         except OSError as e:
             if e.errno == errno.EADDRINUSE and port:
-                for one in found:
+                for one in result:
                     one.close()
                 raise
             failure = e  # an address of another machine, or of a kind this one does not have
-    if not found:
+    if not result:
         raise failure or OSError(f"there is no address of {host}")
-    return found
+    return result
 
 
 def user_of(port: int) -> str:
@@ -203,16 +203,21 @@ def addresses(host: str, port: int, seconds: float) -> Sequence[AddressInfo]:
 
 def _is_ours(sock: socket.socket) -> bool:
     """Whether a process of this user has the other end: anybody can take a name."""
-    told = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-    return struct.unpack("3i", told)[1] in (os.getuid(), 0)
+    credentials = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    return struct.unpack("3i", credentials)[1] in (os.getuid(), 0)
+
+
+def is_on_this_machine(sock: socket.socket) -> bool:
+    """Whether the other end of a connection is on this machine."""
+    return sock.family == socket.AF_UNIX or is_loopback(sock.getpeername()[0].removeprefix("::ffff:"))
 
 
 def other_end(sock: socket.socket, at: Any) -> tuple[str, str]:
     """Who has connected, for the log: the machine, and the address or the process."""
     if sock.family != socket.AF_UNIX:
         return at[0], joined(at[0], at[1])
-    told = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-    return "this machine", f"process {struct.unpack('3i', told)[0]} of this machine"
+    credentials = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    return "this machine", f"process {struct.unpack('3i', credentials)[0]} of this machine"
 
 
 def tuned(sock: socket.socket) -> socket.socket:
@@ -274,12 +279,12 @@ def _some(sock: socket.socket, most: int, is_first: bool, limit: float) -> bytes
     """Up to so many bytes, as they come."""
     sock.settimeout(_left(limit))
     try:
-        found = sock.recv(most)
+        result = sock.recv(most)
     except TimeoutError:
         raise TimeoutError(SILENT if is_first else "it stopped in the middle of its answer") from None
-    if not found:
+    if not result:
         raise ConnectionError("it closed the connection without proving the cluster token")
-    return found
+    return result
 
 
 def welcome(sock: socket.socket, mine: Welcome, largest: int) -> tuple[wire.Channel, Hello]:

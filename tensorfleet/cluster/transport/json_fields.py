@@ -182,12 +182,12 @@ def _struct_reader(cls: Any) -> _Reader:
             raise _Mismatch("is not a field", min(value.keys() - readers.keys())[:40])
         if not value.keys() >= required:
             raise _Mismatch("is missing", min(required - value.keys()))
-        found = {}
+        fields = {}
         for name, v in value.items():
             try:
-                found[name] = readers[name](v)
+                fields[name] = readers[name](v)
             except _Mismatch as e:
                 raise e.inside(name) from None
-        return cls(**found)
+        return cls(**fields)
 
     return read

@@ -15,6 +15,7 @@ from tensorfleet.cluster.messages import FAILED, Answer, Failed, Hello, Ping, Re
 from tensorfleet.cluster.transport import wire
 from tensorfleet.cluster.transport.connection import HANDSHAKE_SECONDS, connect
 from tensorfleet.cluster.transport.token import token
+from tensorfleet.cluster.transport.traffic import SharedReads, Traffic
 
 _FAMILY = secrets.token_hex(8)  # shared with the processes that are forked from this one
 # A task is asked this often before its silence is too long: one lost answer is not the end.
@@ -74,6 +75,9 @@ class Peer:
         self._control_lock = threading.Lock()
         self.gone = False  # it was given up, and has not been reached again
         self._times = 0  # that it was: what is opened later must not end with what was opened before
+        self._past = Traffic()
+        #: the reads of its shared memory, which send no message, by how many bytes they take
+        self._shared: dict[int, SharedReads] = {}
 
     def acquire(
         self, deadline: float | None = None, waits: bool = False, sound: bool = False
@@ -107,19 +111,42 @@ class Peer:
                 if not channel.buffered:
                     self._idle.append(channel)
                     return
+                self._past.add(channel)
         channel.close()
 
     def drop(self, channel: wire.Channel) -> None:
         """Closes a connection in an unknown state."""
         with self._lock:
-            self._busy.discard(channel)
+            if channel in self._busy:
+                self._busy.discard(channel)
+                self._past.add(channel)
             self._close_dead()
         channel.abandon()
+
+    def traffic(self) -> Traffic:
+        """What was asked of the task so far, with the bytes both ways. That it was asked whether it lives does not count."""
+        result = Traffic()
+        with self._lock:
+            result.join(self._past)
+            for channel in (*self._idle, *self._busy):
+                result.add(channel)
+        result.received_bytes += self.shared()[1]
+        return result
+
+    def reads_of(self, size: int) -> SharedReads:
+        """Where reads of so many bytes from the task's shared memory are counted."""
+        return self._shared.setdefault(size, SharedReads())
+
+    def shared(self) -> tuple[int, int]:
+        """How often its shared memory was read, and how many bytes."""
+        reads = dict(self._shared)
+        return sum(r.count for r in reads.values()), sum(size * r.count for size, r in reads.items())
 
     def _close_dead(self) -> None:
         """Closes idle connections that the other side has closed, or on which it goes on talking."""
         for channel in [c for c in self._idle if not c.is_quiet()]:
             self._idle.remove(channel)
+            self._past.add(channel)
             channel.close()
 
     def _connect(self, deadline: float | None, waits: bool) -> wire.Channel:
@@ -128,7 +155,7 @@ class Peer:
         limit = began + (patience() if waits else silence())
         if deadline is not None:
             limit = deadline if waits else min(deadline, limit)
-        told, pause = began, _FIRST_RETRY_SECONDS
+        reported, pause = began, _FIRST_RETRY_SECONDS
         while True:
             try:
                 return self._open(max(min(limit - time.monotonic(), HANDSHAKE_SECONDS), 0.05))
@@ -136,14 +163,14 @@ class Peer:
                 now, why = time.monotonic(), e.strerror or str(e)
                 if now >= limit or not waits:
                     raise self._unreachable(e, now - began, now >= limit and waits) from None
-            if time.monotonic() - told >= _REPORT_EVERY_SECONDS:
-                told = time.monotonic()
+            if time.monotonic() - reported >= _REPORT_EVERY_SECONDS:
+                reported = time.monotonic()
                 logging.warning(
                     "CreateSession still waiting for response from worker: %s (%s, for %d s: %s). Is it started, and is "
                     "the address right?",
                     self.name,
                     self.address,
-                    told - began,
+                    reported - began,
                     why,
                 )
             time.sleep(min(pause, max(limit - time.monotonic(), 0.0)))
@@ -224,7 +251,7 @@ class Peer:
             channel.say(message, values)
             frame = self.answer(channel)
             if frame.kind != FAILED:
-                found = take(channel, frame)
+                result = take(channel, frame)
             channel.sock.settimeout(None)
         except BaseException as e:
             self.drop(channel)
@@ -234,7 +261,7 @@ class Peer:
         self.release(channel)
         if frame.kind == FAILED:
             raise failure(frame)
-        return found
+        return result
 
     def answer(self, channel: wire.Channel) -> wire.Frame:
         """The answer to what was asked on a connection."""
@@ -299,6 +326,8 @@ class Peer:
         """Closes every connection; requests under way fail at once."""
         with self._lock:
             idle, self._idle = self._idle, []
+            for channel in idle:
+                self._past.add(channel)
             busy = list(self._busy)
             control, self._control = self._control, None
             self.gone = True
@@ -350,10 +379,16 @@ def _forked() -> None:
 os.register_at_fork(after_in_child=_forked)
 
 
+def known() -> list[Peer]:
+    """The tasks that this process has asked something, or will."""
+    with _peers_lock:
+        return list(_peers.values())
+
+
 def peer(name: str, address: str) -> Peer:
     """The peer of that name and address; sessions of this process share it."""
     with _peers_lock:
-        found = _peers.get((name, address))
-        if found is None:
-            found = _peers[(name, address)] = Peer(name, address)
-        return found
+        result = _peers.get((name, address))
+        if result is None:
+            result = _peers[(name, address)] = Peer(name, address)
+        return result

@@ -111,7 +111,7 @@ class Outbox(_Segments):
     def lend(self, arrays: list[np.ndarray]) -> tuple[list[int], bytes, list[int]]:
         """Lends what can be lent of some tensors: their places, what to say of them, and descriptors to send along."""
         places: list[int] = []
-        told: list[bytes] = []
+        loans: list[bytes] = []
         descriptors: list[int] = []
         for i, value in enumerate(arrays):
             block = shared_variables.block_of(value) if value.nbytes >= shared_variables.MIN_BYTES else None
@@ -124,11 +124,11 @@ class Outbox(_Segments):
                 descriptors.append(os.dup(block.descriptor))
             self.lent[block.number] = [self.frames + 1, None]
             places.append(i)
-            told.append(LOAN.pack(i, loan.place, fresh, block.number, block.size))
+            loans.append(LOAN.pack(i, loan.place, fresh, block.number, block.size))
         if places:
             self._loans = [loan for loan in self._loans if loan.is_open()]
             self.count()
-        return places, b"".join(told), descriptors
+        return places, b"".join(loans), descriptors
 
     def abandon(self) -> None:
         """Gives up the borrower: its loans may be held for ever."""
@@ -187,9 +187,9 @@ class Inbox(_Segments):
         self._leases: dict[int, Any] = {}
         self._numbers = itertools.count()
 
-    def keep(self, told: list[tuple[int, int, bytes]]) -> None:
+    def keep(self, ancillary: list[tuple[int, int, bytes]]) -> None:
         """Takes the descriptors that came along with some bytes."""
-        for level, kind, data in told:
+        for level, kind, data in ancillary:
             if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
                 self._descriptors.extend(array.array("i", data[: len(data) - len(data) % 4]))
 
@@ -212,10 +212,10 @@ class Inbox(_Segments):
         self.count()
         return self._leased(segment.memory, 0, total, _HEAD_BYTES)
 
-    def borrow(self, told: bytes) -> list[tuple[int, np.ndarray]]:
+    def borrow(self, loans: bytes) -> list[tuple[int, np.ndarray]]:
         """Which tensors of a frame are lent, with their bytes: each is given back when nothing of it is held any more."""
-        found = []
-        for i, byte, fresh, number, size in LOAN.iter_unpack(told):
+        result = []
+        for i, byte, fresh, number, size in LOAN.iter_unpack(loans):
             whole = shared_variables.room(size)
             if fresh:
                 self.lent[number] = [0, self.map_whole(whole)]
@@ -224,9 +224,9 @@ class Inbox(_Segments):
                 raise _refused("memory that was never lent")
             used[0] = self.frames + 1
             body = self._leased(used[1], byte, size, shared_variables.HEAD_BYTES)
-            found.append((i, body))
+            result.append((i, body))
         self.count()
-        return found
+        return result
 
     def map_whole(self, size: int) -> Any:
         """Memory of that size whose descriptor came next."""
@@ -239,7 +239,10 @@ class Inbox(_Segments):
             # Memory that could shrink would kill this process with SIGBUS when it reads.
             if not seals & fcntl.F_SEAL_SHRINK or real != size or mapping.room(size) != size:
                 raise _refused("shared memory that could be taken away")
-            return mapping.mapped(descriptor, size)
+            memory = mapping.mapped(descriptor, size)
+            # Nobody writes to it while something of it is held: kernels/aligned_memory.py looks for this.
+            memory.is_received = True
+            return memory
         except (OSError, ValueError):
             raise _refused("shared memory that cannot be mapped") from None
         finally:

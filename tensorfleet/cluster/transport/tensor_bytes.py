@@ -40,18 +40,18 @@ _layouts: dict[bytes, tuple[list[TensorLayout], int]] = {}
 def describe(arrays: list[np.ndarray]) -> tuple[bytes, list[int], int, list[np.ndarray]]:
     """The descriptors of some tensors, where each begins in the body, how long that is, and the arrays to send."""
     key = tuple([(a.dtype, a.shape) for a in arrays])
-    found = _described.get(key)
-    if found is None:
+    layout = _described.get(key)
+    if layout is None:
         sent = [_strings(a) if a.dtype.kind == "O" else a for a in arrays]
         ends = list(itertools.accumulate([padded(a.nbytes) for a in sent], initial=0))
         blob = b"".join([_descriptor(a, data.nbytes) for a, data in zip(arrays, sent, strict=True)])
-        found = blob, ends[:-1], ends[-1]
+        layout = blob, ends[:-1], ends[-1]
         if any(a is not data for a, data in zip(arrays, sent, strict=True)):
-            return *found, sent  # how long strings are is not known from their shapes
+            return *layout, sent  # how long strings are is not known from their shapes
         if len(_described) > _MAX_CACHED_LAYOUTS:
             _described.clear()
-        _described[key] = found
-    return *found, arrays
+        _described[key] = layout
+    return *layout, arrays
 
 
 def _descriptor(array: np.ndarray, size: int) -> bytes:
@@ -68,11 +68,11 @@ def _strings(array: np.ndarray) -> np.ndarray:
 
 def layout_of(blob: bytes, count: int) -> tuple[list[TensorLayout], int]:
     """Where each tensor of a frame lies: [(numpy type or None for strings, shape, start, bytes)], total."""
-    found = _layouts.get(blob)
-    if found is not None:
-        if len(found[0]) != count:
-            raise malformed(f"descriptions of {len(found[0])} tensors where there are {count}")
-        return found
+    result = _layouts.get(blob)
+    if result is not None:
+        if len(result[0]) != count:
+            raise malformed(f"descriptions of {len(result[0])} tensors where there are {count}")
+        return result
     tensors: list[TensorLayout] = []
     position = start = 0
     try:
@@ -120,12 +120,12 @@ def read_strings(data: np.ndarray, shape: Dims) -> np.ndarray:
     raw = data[count * 8 :].tobytes()
     if count and (int(ends[-1]) != len(raw) or (np.diff(ends.astype("<i8")) < 0).any()):
         raise malformed("a string tensor whose table does not fit")
-    found = np.empty(count, object)
+    strings = np.empty(count, object)
     begin = 0
     for i, end in enumerate(ends.tolist()):
-        found[i] = raw[begin:end]
+        strings[i] = raw[begin:end]
         begin = end
-    return found.reshape(shape)
+    return strings.reshape(shape)
 
 
 def as_array(value: object) -> np.ndarray:

@@ -70,14 +70,14 @@ def for_client() -> ssl.SSLContext | None:
     import ssl
 
     key = (at, is_mutual())
-    found = _contexts.get(key)
-    if found is None:
-        found = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # checks the certificate and the host's name
-        _trust(found, at)
+    result = _contexts.get(key)
+    if result is None:
+        result = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # checks the certificate and the host's name
+        _trust(result, at)
         if is_mutual():
-            _load(found, at, "client" if os.path.exists(os.path.join(at, "client.pem")) else "server")
-        _contexts[key] = found
-    return found
+            _load(result, at, "client" if os.path.exists(os.path.join(at, "client.pem")) else "server")
+        _contexts[key] = result
+    return result
 
 
 def _load(context: ssl.SSLContext, at: str, who: str) -> None:

@@ -55,28 +55,28 @@ def token() -> bytes:
     """The token of this process's cluster."""
     given = secured.token or os.environ.get(settings.TOKEN.name)
     if given:
-        found = (given if isinstance(given, bytes) else given.encode()).strip()  # as from a file
-        if not found:
+        secret = (given if isinstance(given, bytes) else given.encode()).strip()  # as from a file
+        if not secret:
             raise errors.FailedPreconditionError(
                 None, None, "The cluster token is blank. Set TENSORFLEET_TOKEN to a secret."
             )
-        return _checked(found)
+        return _checked(secret)
     path = settings.TOKEN_FILE()
     return _checked(_given(path)) if path else _own()
 
 
-def _checked(found: bytes) -> bytes:
+def _checked(secret: bytes) -> bytes:
     """A token that the user has chosen, with a warning if it can be guessed."""
-    digest = hashlib.sha256(found).digest()
-    if len(found) < _MIN_CHARACTERS and digest not in _warned:
+    digest = hashlib.sha256(secret).digest()
+    if len(secret) < _MIN_CHARACTERS and digest not in _warned:
         _warned.add(digest)
         logging.warning(
             "The cluster token has only %d characters, and can be guessed by trying: whoever guesses it can run any graph in "
             "the cluster. Use %d or more, for example what `openssl rand -hex 32` prints.",
-            len(found),
+            len(secret),
             _MIN_CHARACTERS,
         )
-    return found
+    return secret
 
 
 def default_path() -> str:
@@ -91,15 +91,15 @@ def _own() -> bytes:
         return _read(path)
     try:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        made = f"{path}.{os.getpid()}.{secrets.token_hex(4)}"
-        with open(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as f:
+        temporary = f"{path}.{os.getpid()}.{secrets.token_hex(4)}"
+        with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as f:
             f.write(secrets.token_hex(_TOKEN_BYTES))
         try:
-            os.link(made, path)  # whole or not at all, and never over another's
+            os.link(temporary, path)  # whole or not at all, and never over another's
         except FileExistsError:
             pass  # another task was quicker: its token counts
         finally:
-            os.unlink(made)
+            os.unlink(temporary)
     except OSError as e:
         raise errors.FailedPreconditionError(
             None,
@@ -135,12 +135,12 @@ def _read(path: str) -> bytes:
             raise errors.PermissionDeniedError(
                 None, None, f"Others can read the cluster token in {path}. Run: chmod 600 {path}"
             )
-        found = f.read().strip()
-    if not found:
+        result = f.read().strip()
+    if not result:
         raise errors.FailedPreconditionError(
             None, None, f"The cluster token file {path} is empty. Remove it and start again."
         )
-    return found
+    return result
 
 
 def proof(secret: bytes, who: bytes, *nonces: bytes) -> bytes:

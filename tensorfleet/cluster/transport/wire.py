@@ -43,6 +43,8 @@ from tensorfleet.cluster.transport.tensor_bytes import (
 )
 
 _HEADER = struct.Struct("<4sBBHIIIQ")
+HEADER_BYTES = _HEADER.size
+_MAX_NUMBER = 0xFFFFFFFF  # of a frame; then they begin again
 _MAGIC = b"TFLT"
 # The fields and the descriptors of a frame may be this long: far above any real graph, far below what hurts a server.
 _MAX_TEXT_BYTES = 64 << 20
@@ -84,11 +86,11 @@ class Frame:
         """What it says, as one of the messages. Raises InvalidArgumentError when it is no such message."""
         if self.kind != message.kind:
             raise malformed(f"it is of kind {self.kind}, where {message.__name__} was expected")
-        found = message.decode(self.fields)
-        due = found.carries()
+        result = message.decode(self.fields)
+        due = result.carries()
         if due is not None and len(self.tensors) != due:
             raise malformed(f"{message.__name__} comes with {len(self.tensors)} tensors, not {due}")
-        return found
+        return result
 
 
 # -- busy-waiting -------------------------------------------------------------------------------------
@@ -137,7 +139,7 @@ class Channel:
         """`asks` at the end that sends questions; at the other the next one may be long in coming."""
         self.sock = sock
         self.largest = largest
-        self._asks = asks
+        self.asks = asks
         self._moment = _ANSWER_SPIN_SECONDS if asks else REQUEST_SPIN_SECONDS
         self.owner = ""  # whose it is, where it was accepted
         #: what the last reply on it took from queues, until it is known to have arrived
@@ -148,7 +150,10 @@ class Channel:
         self.short_requests, self.due_before_loan = 0, _MIN_SHORT_REQUESTS
         self._slow: set[Any] = set()  # after these it took longer than is worth watching
         self._secure = hasattr(sock, "pending")  # speaks TLS
-        self.sent = self._received = 0
+        self.sent = self.received = 0  # frames
+        self.sent_bytes = self.received_bytes = 0  # with those in shared memory
+        #: of a connection that was accepted: how long its requests took, and whether they are questions about the task
+        self.busy_seconds, self.inspects = 0.0, False
         self._buffer = bytearray(1 << 16)
         self._view = memoryview(self._buffer)
         self._begin = self._end = 0
@@ -252,8 +257,9 @@ class Channel:
 
     def _bare(self, kind: int, fields: bytes) -> bytes:
         """A frame without tensors."""
-        header = _HEADER.pack(_MAGIC, kind, 0, 0, self.sent, len(fields), 0, 0)
-        self.sent = (self.sent + 1) & 0xFFFFFFFF
+        header = _HEADER.pack(_MAGIC, kind, 0, 0, self.sent & _MAX_NUMBER, len(fields), 0, 0)
+        self.sent += 1
+        self.sent_bytes += HEADER_BYTES + len(fields)
         return header + fields
 
     def _pieces(self, kind: int, fields: bytes, values: Sequence[Any], along: Sequence[int]) -> list[Any]:
@@ -265,9 +271,11 @@ class Channel:
         if self._outbox is not None and total >= shared.MIN_BYTES:
             placed = self._outbox.put(arrays, starts, total)
         where = (_SHARED if placed else 0) | (_LENT if loans else 0)
-        header = _HEADER.pack(_MAGIC, kind, where, len(arrays), self.sent, len(fields), len(blob), total)
-        self.sent = (self.sent + 1) & 0xFFFFFFFF
+        number = self.sent & _MAX_NUMBER
+        header = _HEADER.pack(_MAGIC, kind, where, len(arrays), number, len(fields), len(blob), total)
+        self.sent += 1
         text, pieces = header + fields + blob + loans, []
+        self.sent_bytes += len(text) + total
         if placed is None:
             pieces = pieces_of(arrays)
         else:
@@ -281,12 +289,13 @@ class Channel:
         """The tensors to send the bytes of, what to say of those that are lent, and descriptors to send along."""
         if self._outbox is None:
             return arrays, b"", []
-        places, told, descriptors = self._outbox.lend(arrays)
+        places, loans, descriptors = self._outbox.lend(arrays)
         if not places:
             return arrays, b"", descriptors
         blob = describe([arrays[i] for i in places])[0]
+        self.sent_bytes += sum(arrays[i].nbytes for i in places)
         rest = [a for i, a in enumerate(arrays) if i not in places]
-        return rest, _LOANS.pack(len(places), len(blob)) + blob + told, descriptors
+        return rest, _LOANS.pack(len(places), len(blob)) + blob + loans, descriptors
 
     def say(self, message: Message, values: Sequence[Any] = (), along: Sequence[int] = ()) -> None:
         """Sends a message, with tensors and descriptors of memory."""
@@ -343,9 +352,9 @@ class Channel:
         self._begin += _HEADER.size
         if magic != _MAGIC:
             raise malformed("it does not begin as one")
-        if number != self._received:
-            raise malformed(f"it is number {number} where {self._received} was due")
-        self._received = (number + 1) & 0xFFFFFFFF
+        if number != self.received & _MAX_NUMBER:
+            raise malformed(f"it is number {number} where {self.received & _MAX_NUMBER} was due")
+        self.received += 1
         if fields_size + blob_size > _MAX_TEXT_BYTES or size > self.largest:
             raise malformed(f"it claims {size} bytes; at most {self.largest} are accepted")
         fields = self._take(fields_size) if fields_size else b""
@@ -355,6 +364,7 @@ class Channel:
         if total != size:
             raise malformed("the tensors are not as long as the frame")
         lent = self._borrowed() if where & _LENT else ()
+        self.received_bytes += HEADER_BYTES + fields_size + blob_size + size
         tensors: list[np.ndarray] = []
         if count:
             body = self._shared_body(size) if where & _SHARED else self._body(size)
@@ -386,23 +396,24 @@ class Channel:
         if count > shared.MAX_LOANS or blob_size > _MAX_TEXT_BYTES:
             raise malformed(f"it claims {count} lent tensors, described by {blob_size} bytes")
         layout, _ = layout_of(self._take(blob_size), count)
-        found = []
+        result = []
         for (dtype, shape, _, size), (i, body) in zip(
             layout, self._inbox.borrow(self._take(count * shared.LOAN.size)), strict=True
         ):
             if dtype is None or size != body.size:
                 raise malformed("a lent tensor of another size than its memory")
-            found.append((i, np.ndarray(shape, dtype, body)))
-        return found
+            result.append((i, np.ndarray(shape, dtype, body)))
+            self.received_bytes += size
+        return result
 
     def _take(self, size: int) -> bytes:
         """`size` bytes, through the buffer."""
         if size > len(self._buffer):
             return self._take_long(size)
         self._have(size)
-        found = bytes(self._view[self._begin : self._begin + size])
+        result = bytes(self._view[self._begin : self._begin + size])
         self._begin += size
-        return found
+        return result
 
     def _have(self, size: int) -> None:
         """Waits until the buffer has `size` bytes, which fit into it."""
@@ -425,9 +436,9 @@ class Channel:
         began = time.monotonic()
         got = None
         if self.after not in self._slow:
-            if self._asks and _SEVERAL_CORES:
+            if self.asks and _SEVERAL_CORES:
                 os.sched_yield()  # no answer is there at once, and to look in vain takes longer
-            got = busy_wait(lambda: self._receive_now(view), self._moment, gives_way=not self._asks)
+            got = busy_wait(lambda: self._receive_now(view), self._moment, gives_way=not self.asks)
         if got is None:
             got = self._receive(view, 0)
             if time.monotonic() - began > self._moment:
@@ -448,9 +459,9 @@ class Channel:
         """Some bytes, and the descriptor that may come with them."""
         if self._inbox is None:
             return self.sock.recv_into(view, 0, flags)
-        got, told, _, _ = self.sock.recvmsg_into([view], shared.ROOM, flags | _CLOSED_IN_CHILDREN)
-        if told:
-            self._inbox.keep(told)
+        got, ancillary, _, _ = self.sock.recvmsg_into([view], shared.ROOM, flags | _CLOSED_IN_CHILDREN)
+        if ancillary:
+            self._inbox.keep(ancillary)
         return got
 
     def _take_long(self, size: int) -> bytes:

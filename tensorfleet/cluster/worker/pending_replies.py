@@ -10,15 +10,23 @@ import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tensorfleet.cluster.messages import NOTHING, OK
+from tensorfleet.cluster.messages import NOTHING, OK, Ran
 from tensorfleet.cluster.transport import wire
 
 if TYPE_CHECKING:
     from tensorfleet.graph.operation import Operation
+    from tensorfleet.runtime.variable_versions import VariableVersions
     from tensorfleet.state.queues import Queue, TakeAttempt
 
 # A socket with room takes so many bytes at once: an enqueue must not wait until another client reads.
 _MAX_IMMEDIATE_BYTES = 1 << 12
+
+
+def told_versions(versions: VariableVersions | None) -> bytes:
+    """The fields of a reply that tell what a stage has read and updated, if the client has asked for it."""
+    if versions is None or not (versions.read or versions.updated):
+        return NOTHING
+    return Ran(None, list(versions.read.items()), list(versions.updated.items())).encode()
 
 
 class PendingReply:
@@ -32,6 +40,10 @@ class PendingReply:
         self._turn = threading.Lock()
         self._is_over = False
         self._answered = False
+        #: notes the variables that the stage reads and updates, if the client wants to know
+        self.versions: VariableVersions | None = None
+        #: how long the stage has waited for others
+        self.waited_seconds = 0.0
         #: why the reply could not be sent
         self.lost: ConnectionError | None = None
 

@@ -19,8 +19,11 @@ from typing import TYPE_CHECKING, Any
 
 from tensorfleet.base import errors
 from tensorfleet.base.platform.exit_threads import started
-from tensorfleet.cluster.messages import NOTHING, OK, RUN, Run
+from tensorfleet.cluster.messages import OK, RUN, VERSIONS, Run
 from tensorfleet.cluster.transport import wire
+from tensorfleet.cluster.worker.pending_replies import told_versions
+from tensorfleet.runtime import recording
+from tensorfleet.runtime.variable_versions import VariableVersions
 
 if TYPE_CHECKING:
     from tensorfleet.cluster.worker.worker import Worker
@@ -220,7 +223,7 @@ class ShortRequests:
             loan.frame = frame
             return False
         try:
-            results = self._run(frame)
+            results = self._run(frame, channel)
         except Exception as e:
             loan.failure = e
             return False
@@ -229,23 +232,27 @@ class ShortRequests:
             return False
         channel.handed = None  # what the reply before took from queues has arrived
         try:
-            loan.unsent = channel.send_now(OK, NOTHING, results)
+            loan.unsent = channel.send_now(OK, *results)
         except OSError as e:
             loan.lost = e
         # The system does not tell of a request that has been read already.
         return loan.lost is None and not loan.unsent and not channel.buffered
 
-    def _run(self, frame: wire.Frame) -> Values | None:
-        """Runs a stage that is short; None for any other."""
+    def _run(self, frame: wire.Frame, channel: wire.Channel) -> tuple[bytes, Values] | None:
+        """Runs a stage that is short, and gives the reply; None for any other, and while this process records."""
+        if recording.current is not None:
+            return None
         handle, number, stage_id, total, timeout, how = Run.unpack(frame.fields)
         session = self._worker.session(handle)
         stage = session.stages.get(stage_id)
-        if how or stage is None or not stage.is_short(total) or len(frame.tensors) != stage.given:
+        if how & ~VERSIONS or stage is None or not stage.is_short(total) or len(frame.tensors) != stage.given:
             return None
         if session.cancelled:
             session.need(number)
-        results = self._worker.run_alone(session, stage, timeout, frame.tensors)
-        return [results[i] for i in stage.reply]
+        versions = VariableVersions() if how else None
+        results = self._worker.run_alone(session, stage, timeout, frame.tensors, versions=versions)
+        channel.busy_seconds += stage.last_seconds
+        return told_versions(versions), [results[i] for i in stage.reply]
 
     # -- looking after it -----------------------------------------------------------------------------
 

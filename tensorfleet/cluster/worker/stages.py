@@ -16,7 +16,7 @@ from tensorfleet.runtime.scheduling.host_ops import HostItem
 from tensorfleet.runtime.segments.segment_item import SegmentItem
 
 if TYPE_CHECKING:
-    from tensorfleet.cluster.worker.worker import _Session
+    from tensorfleet.cluster.worker.worker_session import WorkerSession
 
 # A stage that takes longer gains more from a thread of its own than waking the thread costs.
 SHORT_SECONDS = 1e-4
@@ -25,9 +25,11 @@ SHORT_SECONDS = 1e-4
 class RegisteredStage:
     """One registered stage: the program, where its feeds come from and where its results go."""
 
-    def __init__(self, session: _Session, spec: StageSpec, known: dict[str, Any]) -> None:
+    def __init__(self, session: WorkerSession, spec: StageSpec, known: dict[str, Any]) -> None:
         graph = session.graph
         self.given = len(spec.given)
+        #: of the values that come with the request, and of those that go into the reply
+        self.names = spec.given, spec.reply
         self.fixed = sorted(spec.fixed)
         self.kept = spec.kept
         self.awaited = spec.awaited
@@ -89,6 +91,11 @@ class RegisteredStage:
         """It has run, alone, for so long."""
         self._took = self._took[1], seconds
 
+    @property
+    def last_seconds(self) -> float:
+        """How long it took the last time that it ran alone."""
+        return self._took[1]
+
     def reads(self) -> list[VariableStore] | None:
         """For each value of the reply the variable that has it, if the stage does nothing but read them."""
         if not self.plain or self.thin:
@@ -100,8 +107,8 @@ class RegisteredStage:
                 return None
             if item.reading is not None:
                 of |= {slot: item.stores[i] for slot, i in zip(item.outs, item.reading, strict=True)}
-        found = [of.get(s) if isinstance(s, int) else s.store for s in program.fetch_slots]
-        wanted = [found[i] for i in self.reply]
+        values = [of.get(s) if isinstance(s, int) else s.store for s in program.fetch_slots]
+        wanted = [values[i] for i in self.reply]
         return None if None in wanted else [s for s in wanted if s is not None]
 
 

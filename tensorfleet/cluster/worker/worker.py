@@ -7,206 +7,35 @@ to the task that needs them.
 
 from __future__ import annotations
 
-import collections
-import contextlib
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet.base import errors
 from tensorfleet.base.devices import DeviceSpec
-from tensorfleet.cluster.master.placer import is_isolated
 from tensorfleet.cluster.messages import WHOLE_STEP, Cancel, Push, Register
-from tensorfleet.cluster.transport import wire
 from tensorfleet.cluster.transport.peers import Peer, peer
 from tensorfleet.cluster.transport.wire_dtype import full, thin
 from tensorfleet.cluster.worker.pending_replies import PendingReply
+from tensorfleet.cluster.worker.stage_tracing import awaiting, note_pushed, pushing
 from tensorfleet.cluster.worker.stages import RegisteredStage
-from tensorfleet.graph.graph import Graph
-from tensorfleet.graph.importing import extend_graph
+from tensorfleet.cluster.worker.worker_session import StepState, WorkerSession
+from tensorfleet.runtime import recording
 from tensorfleet.runtime.devices import local_device_names
 from tensorfleet.runtime.engine import CLOSED, LocalEngine
 from tensorfleet.runtime.resources import ResourceManager
-from tensorfleet.runtime.shared_memory.server_reads import VariableBoard, board_of
+from tensorfleet.runtime.shared_memory.server_reads import VariableBoard
 from tensorfleet.state.accumulators import maximums
 
 if TYPE_CHECKING:
-    from tensorfleet.base.protos import ConfigProto, GraphDef
-    from tensorfleet.graph.operation import Operation, Tensor
-    from tensorfleet.runtime.resources import VariableStore
+    from tensorfleet.base.protos import ConfigProto
     from tensorfleet.runtime.scheduling.step import ExecutionContext
-    from tensorfleet.runtime.trace import Collector
+    from tensorfleet.runtime.trace import StepObserver
     from tensorfleet.runtime.values import Values
+    from tensorfleet.runtime.variable_versions import VariableVersions
 
 _REPEATING_SECONDS = 1.0  # how long a stage goes on by itself before its client is heard again
-_MAX_REMEMBERED_STEPS = 4096  # cancelled ones: a message about one may still be on its way
-
-
-class _StepState:
-    """A step under way here: the values between its stages, and their runs."""
-
-    __slots__ = ("arrived", "contexts", "done", "reason", "values")
-
-    def __init__(self) -> None:
-        self.values: dict[str, Any] = {}
-        self.arrived = threading.Condition()
-        self.contexts: list[Any] = []
-        self.done = 0
-        self.reason: errors.OpError | None = None
-
-
-class _Session:
-    """What one client's session has registered here."""
-
-    def __init__(self, worker: Worker, client: str, config: ConfigProto, task: str, owner: str) -> None:
-        self.client, self.owner = client, owner
-        self.graph = Graph()
-        resources = ResourceManager() if is_isolated(config) else worker.resources
-        devices = _with_devices(config, worker.config)
-        self.engine = LocalEngine(self.graph, devices, resources, task, owner)
-        self.stages: dict[int, RegisteredStage] = {}
-        self.lock = threading.Lock()
-        self.steps: dict[int, _StepState] = {}
-        #: what loops over several tasks use here, by the step they are in
-        self.handles: dict[int, dict[str, Any]] = {}
-        self._pushes: set[tuple[int, wire.Channel]] = set()  # under way, by step
-        self.cancelled: collections.OrderedDict[int, errors.OpError] = collections.OrderedDict()
-        self._closed: errors.OpError | None = None
-        self._boards: set[VariableBoard] = set()
-
-    def extend(self, graph_def: GraphDef) -> None:
-        """Adds the nodes that are new."""
-        have = self.graph._by_name
-        fresh, mapping = graph_def, {}
-        if have:
-            fresh = type(graph_def)(versions=graph_def.versions, library=graph_def.library)
-            fresh.node.extend(n for n in graph_def.node if n.name not in have)
-            mapping = self._known_inputs(fresh)
-        extend_graph(self.graph, fresh, mapping)
-
-    def _known_inputs(self, fresh: GraphDef) -> dict[str, Any]:
-        """What new nodes take from those that are here already."""
-        names = {n.name for n in fresh.node}
-        mapping: dict[str, Any] = {}
-        for node in fresh.node:
-            for text in node.input:
-                source, _, index = text.lstrip("^").partition(":")
-                op = None if source in names else self.graph._by_name.get(source)
-                if op is None:
-                    continue
-                if text.startswith("^"):
-                    mapping[text] = op
-                else:
-                    mapping[text if ":" in text else f"{text}:0"] = _output(op, index)
-        return mapping
-
-    def shown(self, stores: list[VariableStore]) -> VariableBoard | None:
-        """The board with some variables. It is taken down with the session: the client must not read on after that."""
-        found = board_of(stores)
-        if found is not None:
-            with self.lock:
-                if self._closed is not None:
-                    raise self._closed
-                self._boards.add(found)
-        return found
-
-    def step(self, number: int) -> _StepState:
-        """The step of that number, begun by whichever message of it comes first."""
-        with self.lock:
-            found = self.steps.get(number)
-            if found is None:
-                found = self.steps[number] = _StepState()
-                found.reason = self.cancelled.get(number)
-            return found
-
-    def hold(self, number: int, handles: dict[str, Any]) -> None:
-        """Keeps handles for the loops of a step until it is cancelled, as it is in the end."""
-        with self.lock:
-            if number not in self.cancelled and self._closed is None:
-                self.handles.setdefault(number, {}).update(handles)
-
-    def cancel(self, number: int, reason: errors.OpError) -> None:
-        """Ends a step: its waits wake up, and values that arrive for it are thrown away."""
-        with self.lock:
-            self.cancelled[number] = reason
-            if len(self.cancelled) > _MAX_REMEMBERED_STEPS:
-                self.cancelled.popitem(last=False)
-            step = self.steps.pop(number, None)
-            self.handles.pop(number, None)
-            pushes = [channel for n, channel in self._pushes if n == number]
-        for channel in pushes:
-            channel.shut()
-        # Outside the lock, as in `close`: what wakes up may need it.
-        if step is not None:
-            _end(step, reason)
-
-    @contextlib.contextmanager
-    def pushing(self, number: int, channel: wire.Channel) -> Iterator[None]:
-        """While a value of a step is on its way over a connection, which ends with the step."""
-        with self.lock:
-            self._pushes.add((number, channel))
-            if self._closed is not None or number in self.cancelled:
-                channel.shut()
-        try:
-            yield
-        except errors.OpError:
-            self.need(number)
-            raise
-        finally:
-            with self.lock:
-                self._pushes.discard((number, channel))
-
-    def need(self, number: int) -> None:
-        """Raises when a step was cancelled, or the session is closed."""
-        reason = self._closed or self.cancelled.get(number)
-        if reason is not None:
-            raise reason
-
-    def close(self, reason: errors.OpError, finished: bool = False) -> None:
-        """Ends every step and refuses new ones."""
-        with self.lock:
-            self._closed = reason
-            steps, self.steps = list(self.steps.values()), {}
-            self.handles.clear()
-            pushes = [channel for _, channel in self._pushes]
-        # First of all: a reader of a board does not ask, and would not learn that the session is closed.
-        for board in self._boards:
-            board.take_down()
-        for channel in pushes:
-            channel.shut()
-        for step in steps:
-            _end(step, reason)
-        self.engine.close(reason, finished)
-
-
-def _output(op: Operation, index: str) -> Tensor:
-    try:
-        return op._outputs[int(index or 0)]
-    except (ValueError, IndexError):
-        raise errors.InvalidArgumentError(None, None, f"{op.name} has no output {index[:20]}.") from None
-
-
-def _end(step: _StepState, reason: errors.OpError) -> None:
-    with step.arrived:
-        step.reason = reason
-        step.arrived.notify_all()
-        contexts = list(step.contexts)
-    for ctx in contexts:
-        ctx.cancel(reason)
-
-
-def _with_devices(config: ConfigProto, own: ConfigProto | None) -> ConfigProto:
-    """A session's configuration with the devices that this task was started with."""
-    from tensorfleet.base.protos import ConfigProto
-
-    used = ConfigProto()
-    used.CopyFrom(config)
-    used.device_count.clear()
-    if own is not None:
-        used.device_count.update(own.device_count)
-        used.gpu_options.CopyFrom(own.gpu_options)
-    return used
 
 
 class Worker:
@@ -216,7 +45,7 @@ class Worker:
         self.task, self.job = task, DeviceSpec.from_string(task).job
         self.config = config
         self.resources = ResourceManager()
-        self._sessions: dict[str, _Session] = {}
+        self._sessions: dict[str, WorkerSession] = {}
         self._lock = threading.Lock()
 
     def devices(self) -> list[str]:
@@ -226,6 +55,11 @@ class Worker:
     def dropped(self) -> dict[str, int]:
         """How many steps' gradients were dropped here as stale, by who computed them."""
         return maximums([a.dropped for a in self.resources.of_kind("accumulator", "sparse accumulator")])
+
+    def engines(self) -> list[tuple[str, LocalEngine]]:
+        """What runs the stages of each session, by its handle."""
+        with self._lock:
+            return [(handle, session.engine) for handle, session in self._sessions.items()]
 
     def register(self, client: str, message: Register, tensors: Sequence[Any]) -> None:
         """Adds operations and stages to a session, which its first message begins."""
@@ -237,7 +71,7 @@ class Worker:
             with self._lock:
                 if handle not in self._sessions:
                     task, owner = message.task or self.task, message.owner or client
-                    self._sessions[handle] = _Session(self, client, config, task, owner)
+                    self._sessions[handle] = WorkerSession(self, client, config, task, owner)
         session = self.session(handle)
         known = dict(zip(message.known, tensors[2:], strict=True))
         session.extend(GraphDef.FromString(tensors[0].tobytes()))
@@ -247,17 +81,17 @@ class Worker:
                 session, stage, {n: v for n, v in known.items() if n in names}
             )
 
-    def session(self, handle: str) -> _Session:
+    def session(self, handle: str) -> WorkerSession:
         """A session by its handle. A handle from before a restart is unknown here."""
-        found = self._sessions.get(handle)
-        if found is None:
+        result = self._sessions.get(handle)
+        if result is None:
             raise errors.AbortedError(
                 None,
                 None,
                 f"Session handle is not found: {handle}. Possibly {self.task} just restarted, or the session was closed: "
                 "make a new session.",
             )
-        return found
+        return result
 
     def run(
         self,
@@ -267,7 +101,7 @@ class Worker:
         total: int,
         timeout: int,
         given: Values,
-        collector: Collector | None = None,
+        collector: StepObserver | None = None,
         asker: PendingReply | None = None,
     ) -> Values:
         """Runs one stage of a step and returns what belongs in the reply, which nobody may want any more by then."""
@@ -286,26 +120,30 @@ class Worker:
             session.need(number)
         deadline = time.monotonic() + timeout / 1000 if timeout else None
         if stage.is_alone(total):
-            results = self.run_alone(session, stage, timeout, given, collector)
+            versions = None if asker is None else asker.versions
+            results = self.run_alone(session, stage, timeout, given, collector, versions)
         else:
             results = self._run_in_step(session, number, stage, total, deadline, given, collector, asker)
         sent = self._thinned(stage, results) if stage.thin else results
         for route, places in stage.push:
             message = Push(handle, number, route.names)
-            self._push(session, peer(route.task, route.address), message, [sent[i] for i in places], deadline)
+            values = [sent[i] for i in places]
+            with pushing(collector, message, values, route.task):
+                self._push(session, peer(route.task, route.address), message, values, deadline)
         return [sent[i] for i in stage.reply]
 
     @staticmethod
     def run_alone(
-        session: _Session,
+        session: WorkerSession,
         stage: RegisteredStage,
         timeout: int,
         given: Values,
-        collector: Collector | None = None,
+        collector: StepObserver | None = None,
+        versions: VariableVersions | None = None,
     ) -> Values:
         """Runs a stage that neither waits nor has to do with others of its step."""
         began = time.perf_counter()
-        results = session.engine.run(stage.program, given, timeout, collector)
+        results = session.engine.run(stage.program, given, timeout, collector, versions=versions)
         stage.took(time.perf_counter() - began)
         return results
 
@@ -335,19 +173,20 @@ class Worker:
 
     def _run_in_step(
         self,
-        session: _Session,
+        session: WorkerSession,
         number: int,
         stage: RegisteredStage,
         total: int,
         deadline: float | None,
         given: Values,
-        collector: Collector | None,
+        collector: StepObserver | None,
         asker: PendingReply | None,
     ) -> Values:
         step = session.step(number)
         feeds = list(given) + [step.values[n] for n in stage.kept]
         if stage.awaited:
-            self._await(step, stage, deadline, feeds)
+            with awaiting(collector, stage, step.values):
+                self._await(step, stage, deadline, feeds, asker)
         if stage.held:
             feeds += self._held(session, number, stage.held)
 
@@ -365,7 +204,8 @@ class Worker:
             raise step.reason
         left = max(int((deadline - time.monotonic()) * 1000), 1) if deadline is not None else 0
         try:
-            results = session.engine.run(stage.program, feeds, left, collector, began)
+            versions = None if asker is None else asker.versions
+            results = session.engine.run(stage.program, feeds, left, collector, began, versions=versions)
         except BaseException:
             _give_back(asker, stage)
             raise
@@ -384,7 +224,7 @@ class Worker:
         return results
 
     def _keep_fixed(
-        self, session: _Session, number: int, stage_id: int, stage: RegisteredStage, given: Values
+        self, session: WorkerSession, number: int, stage_id: int, stage: RegisteredStage, given: Values
     ) -> None:
         """Keeps the values that all iterations of a loop share when the first brings them; adds them to the others."""
         names = [f"{stage_id}:{i}" for i in stage.fixed]
@@ -394,7 +234,7 @@ class Worker:
             for i, value in zip(stage.fixed, self._held(session, number, names), strict=True):
                 given.insert(i, value)
 
-    def _held(self, session: _Session, number: int, names: list[str]) -> Values:
+    def _held(self, session: WorkerSession, number: int, names: list[str]) -> Values:
         """Handles that an earlier stage made for the loops of a step, and values that came with an earlier iteration."""
         with session.lock:
             kept = session.handles.get(number & WHOLE_STEP, {})
@@ -403,9 +243,16 @@ class Worker:
                 raise errors.InvalidArgumentError(None, None, f"{self.task} does not have {missing[0]} here.")
             return [kept[n] for n in names]
 
-    def _await(self, step: _StepState, stage: RegisteredStage, deadline: float | None, feeds: Values) -> None:
+    def _await(
+        self,
+        step: StepState,
+        stage: RegisteredStage,
+        deadline: float | None,
+        feeds: Values,
+        asker: PendingReply | None,
+    ) -> None:
         """Waits for the values that other tasks push, and adds them to a stage's feeds."""
-        names = stage.awaited
+        names, began = stage.awaited, time.monotonic()
         with step.arrived:
             while not all(n in step.values for n in names):
                 if step.reason is not None:
@@ -418,11 +265,13 @@ class Worker:
                     )
                 step.arrived.wait(left)
             feeds += [step.values[n] for n in names]
+        if asker is not None:
+            asker.waited_seconds += time.monotonic() - began
         for i in stage.full:
             feeds[i] = full(feeds[i])
 
     def _push(
-        self, session: _Session, to: Peer, message: Push, values: Values, deadline: float | None
+        self, session: WorkerSession, to: Peer, message: Push, values: Values, deadline: float | None
     ) -> None:
         """Sends values to another task, for as long as the step may take and the other is alive."""
         channel = to.acquire(deadline, sound=True)
@@ -435,6 +284,8 @@ class Worker:
         session = self.session(message.session)
         if message.step in session.cancelled:
             return  # from a task that has not heard of it, or slept
+        if recording.current is not None:
+            note_pushed(recording.current, message, tensors, self.task)
         step = session.step(message.step)
         with step.arrived:
             if step.reason is None:

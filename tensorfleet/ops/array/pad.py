@@ -231,13 +231,13 @@ def pad(
     return result
 
 
-def _keep_known_sizes(made: Tensor) -> None:
+def _keep_known_sizes(padded: Tensor) -> None:
     """Where only some paddings are known, the others' dimensions alone stay open."""
-    source, paddings = made.op._inputs[0].shape, made.op._inputs[1]
+    source, paddings = padded.op._inputs[0].shape, padded.op._inputs[1]
     if source._d is not None and paddings.op.type == "Pack" and paddings.op._attrs["axis"] == 0:
         rows = [constant_value(t) for t in paddings.op._inputs]
         dims = [
             None if row is None or d is None else d + int(row.sum())
             for row, d in zip(rows, source._d, strict=False)
         ]
-        made.set_shape(dims)
+        padded.set_shape(dims)

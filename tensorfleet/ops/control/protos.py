@@ -59,22 +59,22 @@ def _exported(context: ControlFlowContext, export_scope: str | None) -> bool:
     return not export_scope or context.name.startswith(export_scope)
 
 
-def _write(made: Any, context: ControlFlowContext, export_scope: str | None) -> None:
+def _write(proto: Any, context: ControlFlowContext, export_scope: str | None) -> None:
     names = sorted(t.name for t in context._known if t is not None)
-    made.values_def.values.extend(strip_scope(name, export_scope) for name in names)
+    proto.values_def.values.extend(strip_scope(name, export_scope) for name in names)
     captured = dict(context._captured)
     if isinstance(context, CondContext):
         captured[context.pred] = context.pred
     for outside, inside in captured.items():
-        made.values_def.external_values[strip_scope(outside.name, export_scope)] = strip_scope(
+        proto.values_def.external_values[strip_scope(outside.name, export_scope)] = strip_scope(
             inside.name, export_scope
         )
     for nested in context._nested:
         if isinstance(nested, CondContext):
-            made.nested_contexts.add().cond_ctxt.CopyFrom(cond_to_proto(nested, export_scope))
+            proto.nested_contexts.add().cond_ctxt.CopyFrom(cond_to_proto(nested, export_scope))
         # A gradient loop is not written: nobody differentiates it again.
         elif isinstance(nested, WhileContext) and nested.grad_state is None:
-            made.nested_contexts.add().while_ctxt.CopyFrom(while_to_proto(nested, export_scope))
+            proto.nested_contexts.add().while_ctxt.CopyFrom(while_to_proto(nested, export_scope))
 
 
 def cond_from_proto(context_def: CondContextDef, import_scope: str | None = None) -> CondContext:

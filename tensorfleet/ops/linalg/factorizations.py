@@ -274,8 +274,8 @@ def _svd(xp: ArrayModule, x: Array, *, compute_uv: bool, full_matrices: bool) ->
     finite = xp.isfinite(x).all((-2, -1), keepdims=True)
     a = xp.where(finite, wide(x), 0)  # with an infinity, LAPACK may never come to an end
 
-    def known(found: Array) -> Array:
-        return xp.where(finite, found, np.nan).astype(x.dtype)
+    def known(factor: Array) -> Array:
+        return xp.where(finite, factor, np.nan).astype(x.dtype)
 
     if compute_uv:
         u, s, vh = by_matrix(xp, partial(linalg(xp).svd, full_matrices=full_matrices), a)

@@ -333,11 +333,11 @@ def ctc_unique_labels(labels: TensorLike, name: str | None = None) -> tuple[Tens
         labels = to_tensor(labels, name="labels")
 
         def one(row: Tensor) -> list[Tensor]:
-            found = tf_unique(row)
-            count = tf_size(row) - tf_size(found.y)
-            padded = pad(cast(found.y, dtypes.int64), [[0, count]])
+            distinct = tf_unique(row)
+            count = tf_size(row) - tf_size(distinct.y)
+            padded = pad(cast(distinct.y, dtypes.int64), [[0, count]])
             padded.set_shape(row.shape)
-            return [padded, found.idx]
+            return [padded, distinct.idx]
 
         return tuple(map_fn(one, labels, dtype=[dtypes.int64, dtypes.int32]))
 

@@ -66,12 +66,12 @@ def _along(x: Array, axis: int, windows: tuple[Array, Array], order: Array, comb
     The windows come in that order, the longest first.
     """
     starts, ends = windows
-    made = np.take(x, starts[order], axis)
+    result = np.take(x, starts[order], axis)
     for k in range(1, int((ends - starts).max())):
         some = order[: np.count_nonzero(ends - starts > k)]
-        part = made[(slice(None),) * axis + (slice(len(some)),)]
+        part = result[(slice(None),) * axis + (slice(len(some)),)]
         combine(part, np.take(x, starts[some] + k, axis), out=part)
-    return made
+    return result
 
 
 def _extent(windows: tuple[Array, Array]) -> int:
@@ -117,7 +117,7 @@ def _sequences(ctx: HostContext, shape: tuple[int, ...]) -> tuple[Array, Array]:
     stream = philox.initial_state(attrs["seed"], attrs["seed2"])
     if not (attrs["deterministic"] or attrs["seed"] or attrs["seed2"]):
         stream = ctx.random(512)
-    found = []
+    limits = []
     for axis in (1, 2):
         count = math.floor(shape[axis] / attrs["pooling_ratio"][axis])
         if not count:
@@ -125,8 +125,8 @@ def _sequences(ctx: HostContext, shape: tuple[int, ...]) -> tuple[Array, Array]:
             raise errors.invalid(
                 f"{text} {axis}. Input dim size: {shape[axis]} pooling ratio: {attrs['pooling_ratio'][axis]}"
             )
-        found.append(_limits(philox.skip(stream, 256 * axis), shape[axis], count, attrs["pseudo_random"]))
-    return found[0], found[1]
+        limits.append(_limits(philox.skip(stream, 256 * axis), shape[axis], count, attrs["pseudo_random"]))
+    return limits[0], limits[1]
 
 
 def _reduced(
@@ -146,8 +146,8 @@ def _reduced(
 
     def some(start: int, stop: int) -> None:
         by_row = _along(x[start:stop], 1, rows, orders[0], combine)
-        made = _along(by_row, 2, columns, orders[1], combine)
-        np.take(_unrolled(made), back, 1, out=_unrolled(out[start:stop]), mode="clip")
+        pooled = _along(by_row, 2, columns, orders[1], combine)
+        np.take(_unrolled(pooled), back, 1, out=_unrolled(out[start:stop]), mode="clip")
         if averaged:
             _shares(out[start:stop], rows, columns, out[start:stop])
 
@@ -157,16 +157,16 @@ def _reduced(
 
 @op("FractionalMaxPool", _POOLED, _ATTRS, shape=_pooled, host=True, stateful=True)
 def _max_pool(ctx: HostContext, x: Array) -> tuple[Array, Array, Array]:
-    made, limits = _reduced(ctx, np.asarray(x), np.maximum)
-    return made, *limits
+    pooled, limits = _reduced(ctx, np.asarray(x), np.maximum)
+    return pooled, *limits
 
 
 @op("FractionalAvgPool", _POOLED, _ATTRS, shape=_pooled, host=True, stateful=True)
 def _avg_pool(ctx: HostContext, x: Array) -> tuple[Array, Array, Array]:
     kind = np.asarray(x).dtype
     values = np.asarray(x, kind if kind.kind == "f" else np.float64)
-    made, limits = _reduced(ctx, values, np.add, averaged=True)
-    return made.astype(kind, copy=False), *limits
+    pooled, limits = _reduced(ctx, values, np.add, averaged=True)
+    return pooled.astype(kind, copy=False), *limits
 
 
 def _shares(
@@ -220,15 +220,15 @@ def _maxima(x: Array, y: Array, rows: tuple[Array, Array], columns: tuple[Array,
     """Which place of its window, counted from the last one, is the first that has the window's maximum."""
     high, wide = _extent(rows), _extent(columns)
     y = _unrolled(y)
-    found = np.zeros(y.shape, np.min_scalar_type(-high * wide - 1))
+    result = np.zeros(y.shape, np.min_scalar_type(-high * wide - 1))
     # Where a window is smaller, its own last row or column stands for what it lacks.
     for place in range(high * wide):
         row = np.minimum(rows[0] + place // wide, rows[1] - 1)
         column = np.minimum(columns[0] + place % wide, columns[1] - 1)
         there = np.take(_unrolled(x), np.add.outer(row * x.shape[2], column).ravel(), 1)
-        number = found.dtype.type(high * wide - place)
-        np.maximum(found, ((there == y) | (there != there)) * number, out=found)
-    return found
+        number = result.dtype.type(high * wide - place)
+        np.maximum(result, ((there == y) | (there != there)) * number, out=result)
+    return result
 
 
 def _where(chosen: Array, x: Array) -> Array:

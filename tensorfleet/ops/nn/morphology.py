@@ -81,11 +81,11 @@ def _dilation_gradient(op: Operation, dy: Tensor) -> tuple[Tensor, Tensor]:
 
 def _shares(xp: ArrayModule, x: Array, f: Array, dy: Array, win: WindowGrid) -> list[tuple[Dims, Array]]:
     """What of the gradient goes to each tap: all of it to the first that gave the maximum."""
-    found = _candidates(xp, x, f, win)
-    most = _largest(xp, found)
+    candidates = _candidates(xp, x, f, win)
+    most = _largest(xp, candidates)
     free = xp.ones(most.shape, bool)
     shares = []
-    for tap, v in found:
+    for tap, v in candidates:
         wins = free & (v == most)
         free = free & ~wins
         shares.append((tap, xp.where(wins, dy, xp.zeros((), dy.dtype))))

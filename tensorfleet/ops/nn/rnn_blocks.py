@@ -134,26 +134,26 @@ def _block_lstm(
     weights = (w, wci, wcf, wco, b)
 
     def step(cs: Array, h: Array, now: Array, inside: Array) -> tuple[Array, ...]:
-        made = _lstm_step(xp, now, cs, h, weights, forget_bias, cell_clip, use_peephole)
-        return tuple(v * inside for v in made)  # past the longest sequence there are only zeros
+        outputs = _lstm_step(xp, now, cs, h, weights, forget_bias, cell_clip, use_peephole)
+        return tuple(v * inside for v in outputs)  # past the longest sequence there are only zeros
 
     steps = xp.arange(x.shape[0])
     inside = (steps < seq_len_max).astype(x.dtype)
     if is_numpy(xp):
-        found = []
+        outputs = []
         for t in range(x.shape[0]):
-            found.append(step(cs_prev, h_prev, x[t], inside[t]))
-            cs_prev, h_prev = found[-1][1], found[-1][6]
-        if not found:
+            outputs.append(step(cs_prev, h_prev, x[t], inside[t]))
+            cs_prev, h_prev = outputs[-1][1], outputs[-1][6]
+        if not outputs:
             return tuple(np.zeros((0, *cs_prev.shape), x.dtype) for _ in range(7))
-        return tuple(np.stack(column) for column in zip(*found, strict=True))
+        return tuple(np.stack(column) for column in zip(*outputs, strict=True))
     import jax
 
     def scanned(
         carry: tuple[Array, Array], given: tuple[Array, Array]
     ) -> tuple[tuple[Array, Array], tuple[Array, ...]]:
-        made = step(*carry, *given)
-        return (made[1], made[6]), made
+        outputs = step(*carry, *given)
+        return (outputs[1], outputs[6]), outputs
 
     return tuple(jax.lax.scan(scanned, (cs_prev, h_prev), (x, inside))[1])
 

@@ -57,15 +57,15 @@ def _rows(sparse: list[Parts], dense: list[Array]) -> Columns:
 
 def _hashed(columns: Columns) -> Columns:
     """Numbers as they are, words as their fingerprints."""
-    made = []
+    result = []
     for rows in columns:
         flat = [word for row in rows for word in row]
         numbers = flat
         if flat and isinstance(flat[0], bytes):
             numbers = fingerprint64(flat).view(np.int64).tolist()
         each = iter(numbers)
-        made.append([[next(each) for _ in row] for row in rows])
-    return made
+        result.append([[next(each) for _ in row] for row in rows])
+    return result
 
 
 def _word(value: bytes | int) -> bytes:
@@ -134,11 +134,11 @@ def _cross(
 
 def _hash_of(flat: list[tuple[int, ...]], width: int, num_buckets: int, hash_key: int) -> Array:
     hashes = np.array([[v % 2**64 for v in row] for row in flat], np.uint64).reshape(len(flat), width)
-    made = np.full(len(flat), hash_key % 2**64, np.uint64)
+    crossed = np.full(len(flat), hash_key % 2**64, np.uint64)
     for column in range(width):
-        made = fingerprint_cat64(made, hashes[:, column])
+        crossed = fingerprint_cat64(crossed, hashes[:, column])
     # Without a number of buckets, the result still has to fit a signed integer.
-    return (made % np.uint64(num_buckets or np.iinfo(np.int64).max)).astype(np.int64)
+    return (crossed % np.uint64(num_buckets or np.iinfo(np.int64).max)).astype(np.int64)
 
 
 not_differentiable("SparseCross")

@@ -51,9 +51,9 @@ def sparse_placeholder(
         else:
             dense = placeholder(dtypes.int64, [rank], names["shape"])
     values = placeholder(dtype, [None], names["values"])
-    made = SparseTensor(placeholder(dtypes.int64, [None, rank], names["indices"]), values, dense)
-    made._known = known
-    return made
+    result = SparseTensor(placeholder(dtypes.int64, [None, rank], names["indices"]), values, dense)
+    result._known = known
+    return result
 
 
 # -- sparse to dense ---------------------------------------------------------------------------------
@@ -107,9 +107,9 @@ def _sparse_to_dense(
         if validate_indices:
             check_places(rows, dims)
         check(inside, lambda: f"Indices are not valid (out of bounds).  Shape: {bracketed(dims)}")
-        made = np.full(dims, default, values.dtype)
-        made[tuple(rows.T)] = values
-        return made
+        result = np.full(dims, default, values.dtype)
+        result[tuple(rows.T)] = values
+        return result
     flat = rows.astype(np.int64) @ xp.asarray(_strides(dims))
     # Here a flag is enough: when it is set, the step runs again in numpy, which writes the exact message.
     ordered = (flat[1:] > flat[:-1]).all() if validate_indices else True

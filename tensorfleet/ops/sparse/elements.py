@@ -211,9 +211,9 @@ _AXIS = np.array([1], np.int32)
 
 
 def _dense(rows: Array, values: Array, shape: Array) -> Array:
-    made = np.zeros(tuple(shape), values.dtype)
-    made[tuple(rows.T)] = values if len(shape) else (values[0] if len(values) else 0)
-    return made
+    result = np.zeros(tuple(shape), values.dtype)
+    result[tuple(rows.T)] = values if len(shape) else (values[0] if len(values) else 0)
+    return result
 
 
 def _declare_reduction(name: str, kind: str, f: np.ufunc, sparse: bool) -> None:

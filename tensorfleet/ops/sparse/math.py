@@ -49,9 +49,9 @@ def _same_place(a: Parts, b: Parts) -> tuple[Array, Array, Array]:
 
 def _aligned(values: Array, where: Array, count: int) -> Array:
     """Values at their places in the union, zero elsewhere."""
-    made = np.zeros(count, values.dtype)
-    made[where] = values
-    return made
+    result = np.zeros(count, values.dtype)
+    result[where] = values
+    return result
 
 
 # -- sparse + sparse, sparse + dense -----------------------------------------------------------------
@@ -132,11 +132,11 @@ def _dense_add(ctx: HostContext, indices: Array, values: Array, shape: Array, de
             f"Sparse tensor has an invalid index on dimension {d}: a_indices({n},{d}) = {indices[n, d]}, dense tensor "
             f"shape: {' '.join(map(str, dense.shape))}"
         )
-    made = np.array(dense, order="C")
+    result = np.array(dense, order="C")
     np.add.at(
-        made.reshape(-1), positions(indices, shape), values
+        result.reshape(-1), positions(indices, shape), values
     )  # np.add.at is many times faster in one dimension
-    return made
+    return result
 
 
 @gradient("SparseTensorDenseAdd")
@@ -294,12 +294,12 @@ def _product(
 
 
 def _summed_by_row(parts: Array, row: Array, height: int) -> Array:
-    made = np.zeros((height, parts.shape[1]), parts.dtype)
+    result = np.zeros((height, parts.shape[1]), parts.dtype)
     if len(row):
         order = np.argsort(row, kind="stable")
         starts = np.flatnonzero(np.diff(row[order], prepend=-1))
-        made[row[order][starts]] = np.add.reduceat(parts[order], starts, axis=0, dtype=parts.dtype)
-    return made
+        result[row[order][starts]] = np.add.reduceat(parts[order], starts, axis=0, dtype=parts.dtype)
+    return result
 
 
 def _beyond(letter: str, limit: int, numbers: Array, at: int, ok: Array) -> str:

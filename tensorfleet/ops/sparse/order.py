@@ -73,9 +73,9 @@ def sparse_reorder(sp_input: SparseTensor, name: str | None = None) -> SparseTen
     """The same sparse tensor with its elements in the order of a dense one."""
     sp = to_sparse(sp_input)
     indices, values = apply_list("SparseReorder", sp.indices, sp.values, sp.dense_shape, name=name)
-    made = SparseTensor(indices, values, apply("Identity", sp.dense_shape))
-    made._known = sp.shape
-    return made
+    result = SparseTensor(indices, values, apply("Identity", sp.dense_shape))
+    result._known = sp.shape
+    return result
 
 
 @export("sparse.transpose", "sparse_transpose")
@@ -115,11 +115,11 @@ def sparse_retain(sp_input: SparseTensor, to_retain: TensorLike) -> SparseTensor
     keep.shape.assert_has_rank(1)
     sp.values.shape.with_rank(1)[0].merge_with(keep.shape[0])
     where = apply("Reshape", apply("Where", keep), [-1])
-    made = SparseTensor(
+    result = SparseTensor(
         gather(sp.indices, where), gather(sp.values, where), apply("Identity", sp.dense_shape)
     )
-    made._known = sp.shape
-    return made
+    result._known = sp.shape
+    return result
 
 
 @export("sparse.reset_shape", "sparse_reset_shape")
@@ -285,9 +285,9 @@ def sparse_fill_empty_rows(
         indices, values, empty, _ = apply_list(
             "SparseFillEmptyRows", sp.indices, sp.values, sp.dense_shape, default
         )
-        made = SparseTensor(indices, values, sp.dense_shape)
-        made._known = sp.shape
-        return made, empty
+        filled = SparseTensor(indices, values, sp.dense_shape)
+        filled._known = sp.shape
+        return filled, empty
 
 
 @export("sparse.mask", "sparse_mask")
@@ -405,8 +405,8 @@ def sparse_merge(
         columns = [apply("ExpandDims", cast(sp.values, dtypes.int64), 1) for sp in parts]
         indices = apply("ConcatV2", [parts[0].indices[:, :-1], *columns], 1)
         dense = apply("ConcatV2", [parts[0].dense_shape[:-1], *dims], 0)
-        made = SparseTensor(indices, values.values, dense)
-        return made if already_sorted else _in_order(made)
+        merged = SparseTensor(indices, values.values, dense)
+        return merged if already_sorted else _in_order(merged)
 
 
 def _in_order(sp: SparseTensor) -> SparseTensor:

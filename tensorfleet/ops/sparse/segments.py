@@ -215,8 +215,8 @@ def _scattered_lanes(
         return None
     starts = [0, *np.cumsum(counts).tolist()]
     places, groups = globally(indices, np.array(starts[:-1])), globally(ids, grad.firsts)
-    made = _scattered(np, grad.data, places, groups, starts[-1], raise_now, kind)
-    return (Lanes(made, starts),)
+    sums = _scattered(np, grad.data, places, groups, starts[-1], raise_now, kind)
+    return (Lanes(sums, starts),)
 
 
 def _first_outside(places: Array, size: int) -> tuple[int, Any]:

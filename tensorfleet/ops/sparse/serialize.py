@@ -102,17 +102,17 @@ def _words(content: bytes, shape: tuple[int, ...]) -> Array:
     for _ in range(int(np.prod(shape, dtype=np.int64))):
         length, position = read_varint(content, position)
         lengths.append(length)
-    made = np.empty(len(lengths), object)
+    strings = np.empty(len(lengths), object)
     for i, length in enumerate(lengths):
-        made[i] = content[position : position + length]
+        strings[i] = content[position : position + length]
         position += length
-    return made.reshape(shape)
+    return strings.reshape(shape)
 
 
 def _strings(rows: list[bytes]) -> Array:
-    made = np.empty(np.shape(rows) or (0,), object)
-    made[...] = rows
-    return made
+    result = np.empty(np.shape(rows) or (0,), object)
+    result[...] = rows
+    return result
 
 
 def _row_ends(indices: Array, values: Array, shape: Array) -> list[int]:
@@ -149,11 +149,11 @@ def _serialize(ctx: HostContext, indices: Array, values: Array, shape: Array, *,
 
 def _variants(parts: list[Parts]) -> Array:
     """Sparse tensors as variants: three arrays for each."""
-    made = np.empty((len(parts), 3), object)
+    result = np.empty((len(parts), 3), object)
     for row, part in enumerate(parts):
         for column, array in enumerate(part):
-            made[row, column] = np.asarray(array)
-    return made
+            result[row, column] = np.asarray(array)
+    return result
 
 
 @op(
@@ -174,14 +174,14 @@ def _serialize_many(
     size, together = _written(np.array(shape[1:], np.int64)), held.dtype != object
     at, of = places.tobytes(), held.tobytes() if together else b""
     wide, deep = 8 * places.shape[1], held.itemsize
-    made = []
+    strings = []
     for a, b in itertools.pairwise(ends):
-        made.append(_head(places.dtype, (b - a, places.shape[1])) + at[a * wide : b * wide])
-        made.append(
+        strings.append(_head(places.dtype, (b - a, places.shape[1])) + at[a * wide : b * wide])
+        strings.append(
             _head(held.dtype, (b - a,)) + of[a * deep : b * deep] if together else _written(held[a:b])
         )
-        made.append(size)
-    return np.fromiter(made, object, len(made)).reshape(-1, 3)
+        strings.append(size)
+    return np.fromiter(strings, object, len(strings)).reshape(-1, 3)
 
 
 @functools.lru_cache(1024)

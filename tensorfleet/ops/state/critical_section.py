@@ -166,11 +166,13 @@ class CriticalSection:
                     f"{self._name}. This is illegal and would cause deadlocks."
                 )
 
-    def _wait_for_captured(self, lock: Operation, made: list[Operation]) -> None:
+    def _wait_for_captured(self, lock: Operation, inner_ops: list[Operation]) -> None:
         """Takes the lock after the function's inputs are computed: these may have to take the same lock."""
-        inside = {lock, *made}
+        inside = {lock, *inner_ops}
         context = lock._get_control_flow_context()
-        needed = {t._op for o in made for t in o._inputs} | {c for o in made for c in o._control_inputs}
+        needed = {t._op for o in inner_ops for t in o._inputs} | {
+            c for o in inner_ops for c in o._control_inputs
+        }
         lock._add_control_inputs(
             [o for o in needed if o not in inside and o._get_control_flow_context() is context]
         )

@@ -179,8 +179,8 @@ class QueueBase:
         op_type = self._op(f"Queue{kind}")
         return apply_op(op_type, self._queue_ref, *count, component_types=self._dtypes, name=name)
 
-    def _taken(self, made: Operation, rows: tuple[int | None, ...]) -> Any:
-        tensors = list(made._outputs)
+    def _taken(self, dequeue: Operation, rows: tuple[int | None, ...]) -> Any:
+        tensors = list(dequeue._outputs)
         for t, shape in zip(tensors, self._shapes, strict=True):
             t.set_shape(TensorShape._of(rows).concatenate(shape))
         if self._names:

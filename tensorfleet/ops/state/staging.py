@@ -262,8 +262,8 @@ class StagingArea:
             op = apply_op("StagePeek", index, name=name or f"{self._name}_peek", **self._attrs())
         return self._results(op)
 
-    def _results(self, made: Operation) -> Any:
-        tensors = list(made._outputs)
+    def _results(self, get: Operation) -> Any:
+        tensors = list(get._outputs)
         for t, shape in zip(tensors, self._shapes, strict=True):
             t.set_shape(shape)
         tensors = self._brought(tensors)

@@ -46,8 +46,8 @@ def _encode(ctx: HostContext, strings: Strings | Array, *, pad: bool) -> Strings
 
 
 def _encoded(s: bytes, pad: bool) -> bytes:
-    made = binascii.b2a_base64(s, newline=False).translate(_TO_URL)
-    return made if pad else made.rstrip(b"=")
+    encoded = binascii.b2a_base64(s, newline=False).translate(_TO_URL)
+    return encoded if pad else encoded.rstrip(b"=")
 
 
 def _encoded_together(columns: Array, lengths: Array, pad: bool) -> Buffer:
@@ -56,12 +56,12 @@ def _encoded_together(columns: Array, lengths: Array, pad: bool) -> Buffer:
     groups = np.zeros((count + 1, 4 * width), np.uint64)
     letters = groups.view(np.uint8)
     for places, some in parts(lengths):
-        made = groups[places][: len(some)]
+        encoded = groups[places][: len(some)]
         for i in range(width):
             words = columns[3 * i : 3 * i + 3, places]
             for j in range(len(words) + 1):
-                made[:, 4 * i + j] = _spread(_six_bytes(words, j))
-        _to_letters(made.view(np.uint8))
+                encoded[:, 4 * i + j] = _spread(_six_bytes(words, j))
+        _to_letters(encoded.view(np.uint8))
     kept = (4 * lengths + 2) // 3
     starts = np.arange(0, 32 * width * count, 32 * width)
     if pad:
@@ -74,10 +74,10 @@ def _encoded_together(columns: Array, lengths: Array, pad: bool) -> Buffer:
 
 def _six_bytes(words: Array, part: int) -> Array:
     """The first, second, third or fourth six bytes of three words; words that are not there are zero."""
-    made: Array = words[part] << np.uint64(16 * part) if part < len(words) else np.zeros_like(words[0])
+    result: Array = words[part] << np.uint64(16 * part) if part < len(words) else np.zeros_like(words[0])
     if part:
-        made |= words[part - 1] >> np.uint64(64 - 16 * part)
-    return made
+        result |= words[part - 1] >> np.uint64(64 - 16 * part)
+    return result
 
 
 # Three bytes lie in the lower part of a half word: the mask of each run of bits, and by how much it moves up.
@@ -97,15 +97,15 @@ def _spread(six: Array) -> Array:
 
 
 def _moved(words: Array, moves: list[tuple[int, int]]) -> Array:
-    made = np.zeros_like(words)
+    result = np.zeros_like(words)
     for mask, by in moves:
         part = words & _both(mask)
         if by > 0:
             part <<= np.uint64(by)
         else:
             part >>= np.uint64(-by)
-        made |= part
-    return made
+        result |= part
+    return result
 
 
 def _to_letters(values: Array) -> None:
@@ -128,8 +128,8 @@ def _to_letters(values: Array) -> None:
 def _decode(ctx: HostContext, strings: Strings | Array) -> Strings | Array:
     many = together(strings, _MIN_PACKED)
     columns = None if many is None else many.columns()
-    made = None if many is None or columns is None else _decoded_together(columns, many.lengths)
-    return each(_decoded, strings) if made is None or many is None else strings_in(made, many.shape)
+    decoded = None if many is None or columns is None else _decoded_together(columns, many.lengths)
+    return each(_decoded, strings) if decoded is None or many is None else strings_in(decoded, many.shape)
 
 
 def _decoded_together(columns: Array, lengths: Array) -> Buffer | None:

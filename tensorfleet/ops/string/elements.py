@@ -195,22 +195,22 @@ def _substr(
         # No string is too short: a slice for each needs no check. An end of 0 would mean the start, so it is None.
         if unit == b"BYTE" and -(shortest := min(map(len, texts), default=0)) <= start <= shortest:
             end = None if count < 0 or start < 0 <= start + count else start + count
-            made = [text[start:end] for text in texts]
+            parts = [text[start:end] for text in texts]
         else:
-            made = [cut(text, start, count, i) for i, text in enumerate(texts)]
+            parts = [cut(text, start, count, i) for i, text in enumerate(texts)]
     else:
         spread = [a if a.shape == shape else np.broadcast_to(a, shape) for a in arrays]
         rows = zip(*(a.ravel().tolist() for a in spread), itertools.count())
-        made = [cut(*row) for row in rows]
-    return np.fromiter(made, object, len(made)).reshape(shape)
+        parts = [cut(*row) for row in rows]
+    return np.fromiter(parts, object, len(parts)).reshape(shape)
 
 
 def _at_once(strings: Strings | Array, pos: Array, length: Array) -> Strings | Array | None:
     """The parts of many strings; None when they are few, or some too short."""
     if isinstance(strings, np.ndarray) and strings.size >= MANY and np.size(pos) == 1:
-        made = _parts_within(strings.ravel(), np.asarray(pos).item(), np.asarray(length).item())
-        if made is not None:
-            return made.reshape(strings.shape)
+        parts = _parts_within(strings.ravel(), np.asarray(pos).item(), np.asarray(length).item())
+        if parts is not None:
+            return parts.reshape(strings.shape)
     many = together(strings, _MIN_PACKED_PARTS)
     return None if many is None else _parts_together(many, pos, length)
 
@@ -219,13 +219,13 @@ def _parts_within(texts: Array, start: int, count: int) -> Array | None:
     """Parts of `count` bytes, read from the objects' memory; None when some string ends before."""
     if not 0 < count <= _MAX_PART_BYTES:
         return None
-    made = np.empty(len(texts), object)
+    result = np.empty(len(texts), object)
     for places, source in Strings.of(texts).sources():
         begin = start if start >= 0 else source.lengths + start
         if np.min(begin) < 0 or (begin + count > source.lengths).any():
             return None
-        made[places] = objects_of(source.words(source.starts + begin, f"V{count}"))
-    return made
+        result[places] = objects_of(source.words(source.starts + begin, f"V{count}"))
+    return result
 
 
 def _parts_together(texts: Strings, pos: Array, length: Array) -> Strings | Array | None:
@@ -297,13 +297,13 @@ def _plain_numbers(texts: Strings | Array, dtype: np.dtype[Any]) -> Array | None
     many = together(texts)
     if many is None:
         return _spelled(np.ravel(texts).tolist(), dtype)
-    made, unread = decimals(many.buffer, dtype)
+    result, unread = decimals(many.buffer, dtype)
     if len(unread):
         rest = _spelled(many.objects[unread].tolist(), dtype)
         if rest is None:
             return None
-        made[unread] = rest
-    return made
+        result[unread] = rest
+    return result
 
 
 def _spelled(texts: list[bytes], dtype: np.dtype[Any]) -> Array | None:
@@ -334,9 +334,9 @@ def _spelled(texts: list[bytes], dtype: np.dtype[Any]) -> Array | None:
 def _to_number(ctx: HostContext, strings: Strings | Array, *, out_type: dtypes.DType) -> Array:
     kind = out_type.np_dtype
     with np.errstate(over="ignore"):
-        made = _plain_numbers(strings, kind)
-        if made is not None:
-            return made.reshape(np.shape(strings))
+        numbers = _plain_numbers(strings, kind)
+        if numbers is not None:
+            return numbers.reshape(np.shape(strings))
         return each(lambda s: _number(s, kind), strings, kind)
 
 

@@ -40,13 +40,13 @@ def _on_vector(texts: TensorLike, function: Callable[[Tensor], RaggedTensor]) ->
     if rank == 0:
         row: Tensor = function(apply("Reshape", tensor, [1])).values
         return row
-    made = function(apply("Reshape", tensor, [-1]))
+    result = function(apply("Reshape", tensor, [-1]))
     for axis in range(rank - 1, 0, -1):
         whole = shape_of(tensor, out_type=dtypes.int64)
         rows = apply("Prod", whole[:axis], [0])
         lengths = apply("Fill", apply("Reshape", rows, [1]), whole[axis])
-        made = RaggedTensor.from_row_lengths(made, lengths, validate=False)
-    return made
+        result = RaggedTensor.from_row_lengths(result, lengths, validate=False)
+    return result
 
 
 @export("strings.bytes_split")

@@ -72,8 +72,8 @@ def _lines(strings: Strings) -> bytes | None:
 
 def _matches(strings: Any, pattern: bytes) -> np.ndarray:
     match, many = compiled(pattern).fullmatch, together(strings, _SEVERAL)
-    if many is not None and (found := _matched_by_lines(many, pattern)) is not None:
-        return found
+    if many is not None and (result := _matched_by_lines(many, pattern)) is not None:
+        return result
     return each(lambda s: match(s) is not None, strings, np.bool_)
 
 
@@ -83,10 +83,10 @@ def _matched_by_lines(strings: Strings, pattern: bytes) -> np.ndarray | None:
     text = None if regex is None else _lines(strings)
     if text is None:
         return None
-    found = np.zeros(len(text) + 1, np.bool_)
-    found[[match.start() for match in regex.finditer(text)]] = True
+    begins = np.zeros(len(text) + 1, np.bool_)
+    begins[[match.start() for match in regex.finditer(text)]] = True
     starts = np.cumsum(strings.lengths + 1) - strings.lengths - 1
-    matched: np.ndarray = found[starts].reshape(strings.shape)
+    matched: np.ndarray = begins[starts].reshape(strings.shape)
     return matched
 
 
@@ -134,8 +134,8 @@ def _replaced(strings: Any, pattern: bytes, rewrite: bytes, everywhere: bool) ->
     if missing or not (valid or everywhere):
         return strings  # names a group that is not there, or nothing at all
     many = together(strings, _SEVERAL) if everywhere and b"\n" not in rewrite else None
-    if many is not None and (made := _rewritten_by_lines(many, pattern, template)) is not None:
-        return made
+    if many is not None and (result := _rewritten_by_lines(many, pattern, template)) is not None:
+        return result
     return each(lambda s: _rewritten(s, regex, template, everywhere), strings)
 
 

@@ -158,9 +158,9 @@ def _string_split(
     ctx: HostContext, texts: Strings | Array, delimiter: Strings | Array, *, skip_empty: bool
 ) -> SparseStrings:
     separators = _check(texts, delimiter, "delimiter")
-    made = _cut_at_once(texts, separators, not skip_empty, False)
-    if made is not None:
-        return made
+    result = _cut_at_once(texts, separators, not skip_empty, False)
+    if result is not None:
+        return result
     rows = [_cut(t, separators) if t else [] for t in np.asarray(texts).tolist()]
     return as_sparse([[w for w in r if w] if b"" in r else r for r in rows] if skip_empty else rows)
 
@@ -192,9 +192,9 @@ def _string_split_v2(
 ) -> SparseStrings:
     separator = _check(texts, sep, "sep")
     apart = maxsplit == -1 and len(separator) < 2
-    made = _cut_at_once(texts, separator or _WHITESPACE, bool(separator), True) if apart else None
-    if made is not None:
-        return made
+    result = _cut_at_once(texts, separator or _WHITESPACE, bool(separator), True) if apart else None
+    if result is not None:
+        return result
     return as_sparse([_pieces(t, separator, maxsplit) for t in np.asarray(texts).tolist()])
 
 
@@ -229,8 +229,8 @@ def string_split(
         separator = to_tensor(" " if separator is None else separator, dtypes.string)
         texts = to_tensor(source, dtypes.string)
         ragged = _is_ragged(result_type)
-        made = SparseTensor(*apply_list("StringSplit", texts, separator, skip_empty=skip_empty))
-        return _rows_of(made) if ragged else made
+        words = SparseTensor(*apply_list("StringSplit", texts, separator, skip_empty=skip_empty))
+        return _rows_of(words) if ragged else words
 
 
 def _is_ragged(result_type: str) -> bool:
@@ -267,11 +267,11 @@ def strings_split(
             rows = texts.with_flat_values(_split_rows(texts.flat_values, separator, maxsplit))
             return rows.to_sparse()
         flat = texts if texts.shape.rank == 1 else apply("Reshape", texts, [-1])
-        made = SparseTensor(*apply_list("StringSplitV2", flat, separator, maxsplit=maxsplit))
+        result = SparseTensor(*apply_list("StringSplitV2", flat, separator, maxsplit=maxsplit))
         if texts.shape.rank in (0, 1):
-            return made
+            return result
         outer = shape_of(texts, out_type=dtypes.int64)
-        return sparse_reshape(made, apply("ConcatV2", [outer, made.dense_shape[1:]], 0))
+        return sparse_reshape(result, apply("ConcatV2", [outer, result.dense_shape[1:]], 0))
 
 
 def _split_rows(texts: Tensor | RaggedTensor, separator: Tensor, maxsplit: int) -> RaggedTensor | Tensor:
@@ -341,10 +341,10 @@ def _reduce_join(ctx: HostContext, texts: Array, axes: Array, *, keep_dims: bool
     length = int(np.prod([array.shape[d] for d in order], dtype=np.int64))
     count = int(np.prod(outer, dtype=np.int64))
     flat = np.transpose(array, left + order[::-1]).ravel().tolist()
-    made = np.empty(count, object)
-    made[:] = [separator.join(flat[i * length : (i + 1) * length]) for i in range(count)]
+    joined = np.empty(count, object)
+    joined[:] = [separator.join(flat[i * length : (i + 1) * length]) for i in range(count)]
     kept = [1 if d in order else n for d, n in enumerate(array.shape)]
-    return made.reshape(kept if keep_dims else outer)
+    return joined.reshape(kept if keep_dims else outer)
 
 
 @export("strings.reduce_join", "reduce_join")
@@ -414,9 +414,9 @@ def _segment_join(ctx: HostContext, texts: Array, ids: Array, count: Array, *, s
     for segment, row in zip(segments.ravel().tolist(), rows.tolist(), strict=True):
         for column, word in enumerate(row):
             joined[segment][column].append(word)
-    made = np.empty(total * width, object)
-    made[:] = [separator.join(words) for segment in joined for words in segment]
-    return made.reshape((total, *inner))
+    strings = np.empty(total * width, object)
+    strings[:] = [separator.join(words) for segment in joined for words in segment]
+    return strings.reshape((total, *inner))
 
 
 @export("strings.unsorted_segment_join")

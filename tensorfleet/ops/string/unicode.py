@@ -51,7 +51,7 @@ class _Decoder:
         """(number, position of its first byte) of each character."""
         if self.codec in _MARKED:
             return self._marked(text)
-        found, position = [], 0
+        characters, position = [], 0
         while position < len(text):
             rest = text[position:]
             try:
@@ -60,15 +60,15 @@ class _Decoder:
                 whole, bad, length = rest[: e.start].decode(self.codec), e.end - e.start, e.start
             at = position
             for c in whole:
-                found.append((self._checked(ord(c)), at))
+                characters.append((self._checked(ord(c)), at))
                 at += len(c.encode(self.codec))
             if bad:
                 if self.errors == b"strict":
                     raise invalid("Invalid formatting on input string")
                 if self.errors == b"replace":
-                    found.append((self.replacement, position + length))
+                    characters.append((self.replacement, position + length))
             position += length + bad
-        return [(c, at) for c, at in found if c >= 0]
+        return [(c, at) for c, at in characters if c >= 0]
 
     def _marked(self, text: bytes) -> list[tuple[int, int]]:
         """The characters of an encoding with a byte order mark; without the mark the high byte is first."""
@@ -234,10 +234,10 @@ def _encode(
     replacement_char: int,
 ) -> Array:
     bounds = np.asarray(splits).tolist()
-    made = np.empty(len(bounds) - 1, object)
+    result = np.empty(len(bounds) - 1, object)
     for i, (a, b) in enumerate(itertools.pairwise(bounds)):
-        made[i] = _encoded(values[a:b].tolist(), errors, output_encoding, replacement_char)
-    return made
+        result[i] = _encoded(values[a:b].tolist(), errors, output_encoding, replacement_char)
+    return result
 
 
 def _encoded(numbers: list[int], errors: bytes, encoding: bytes, replacement: int) -> bytes:

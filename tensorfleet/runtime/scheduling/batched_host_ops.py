@@ -28,8 +28,8 @@ class _Joint:
 
     __slots__ = ("each", "key", "source", "split", "whole")
 
-    def __init__(self, tensors: list[Tensor], slots: Slots, made: bool) -> None:
-        place = slots.made_by if made else slots.place
+    def __init__(self, tensors: list[Tensor], slots: Slots, is_result: bool) -> None:
+        place = slots.made_by if is_result else slots.place
         self.each = [place(t) for t in tensors]
         self.key = tuple(self.each)
         self.whole = slots.joint(self.key)
@@ -40,16 +40,16 @@ class _Joint:
 
     def take(self, values: Values) -> Lanes | None:
         """The values as one, joined by the first that asks for them; None if they cannot be."""
-        found: Lanes | None = values[self.whole]
-        if found is not None:
-            return found
+        result: Lanes | None = values[self.whole]
+        if result is not None:
+            return result
         source = None if self.source is None else values[self.source[0]]
         if source is not None and self.source is not None:
-            found = source.pick(self.source[1])
+            result = source.pick(self.source[1])
         else:
-            found = Lanes.of([values[s] for s in self.each])
-        values[self.whole] = found
-        return found
+            result = Lanes.of([values[s] for s in self.each])
+        values[self.whole] = result
+        return result
 
     def put(self, values: Values, lanes: Lanes) -> None:
         """Stores the values of an output."""
@@ -93,7 +93,7 @@ class JoinedItem:
             self._input([op._inputs[i] for op in part.ops], plan, slots) for i in self._positions(first)
         ]
         self.made = [
-            _Joint([op._outputs[i] for op in part.ops], slots, made=True) for i in self._results(first)
+            _Joint([op._outputs[i] for op in part.ops], slots, is_result=True) for i in self._results(first)
         ]
 
     def _positions(self, op: Operation) -> range:
@@ -113,7 +113,7 @@ class JoinedItem:
             return np.asarray(constant)
         if all(t is tensors[0] for t in tensors):
             return _Shared(slots.of(tensors[0]))
-        return _Joint(tensors, slots, made=False)
+        return _Joint(tensors, slots, is_result=False)
 
     def run(self, ctx: ExecutionContext, values: Values) -> None:
         """Runs the operations."""
@@ -121,8 +121,8 @@ class JoinedItem:
         if results is None:
             self._one_by_one(ctx, values)
         else:
-            for made, lanes in zip(self.made, results, strict=True):
-                made.put(values, lanes)
+            for joint, lanes in zip(self.made, results, strict=True):
+                joint.put(values, lanes)
 
     def _together(self, values: Values) -> tuple[Lanes, ...] | None:
         given = []
@@ -173,6 +173,13 @@ class JoinedGathers(JoinedItem):
     def __init__(self, part: Part, plan: Plan, slots: Slots, resources: ResourceManager) -> None:
         super().__init__(part, plan, slots, resources)
         self._stores = [item.store for item in self._items()]
+        self.taking = set(self._stores)
+
+    def run(self, ctx: ExecutionContext, values: Values) -> None:
+        """Takes the rows."""
+        super().run(ctx, values)
+        if ctx.versions is not None:
+            ctx.versions.note_read(self.taking)
 
     def _positions(self, op: Operation) -> range:
         return range(1, 2)
@@ -202,6 +209,7 @@ class JoinedRows(JoinedItem):
         #: for each variable of an operation, its stores
         self._stores = [[item.stores[k] for item in items] for k in range(len(op.spec.updates))]
         every = {store for stores in self._stores for store in stores}
+        self.changing = every
         self._locks = WriterLocks(sorted(every, key=lambda store: store.order))
         #: a variable that is updated twice is updated in turn
         distinct = len(every) == len(items) * len(op.spec.updates)
@@ -224,6 +232,8 @@ class JoinedRows(JoinedItem):
             self._locks.acquire(held)
             new = self._together(values) if self._apart else None
             if new is not None:
+                if ctx.versions is not None:
+                    ctx.versions.note_update(self.changing)
                 self._put_back(values, new)
         except Exception as e:
             raise errors.about(self.op, e) from e
@@ -258,11 +268,11 @@ def _rows_of(stores: Sequence[VariableStore], indices: Lanes) -> Lanes | None:
         return None
     most = np.maximum.reduceat(indices.data, indices.firsts).tolist()
     rows = np.empty((indices.starts[-1], *first.shape[1:]), first.dtype)
-    made = indices.like(rows)
-    for store, where, last, to in zip(stores, indices.split(), most, made.split(), strict=True):
+    result = indices.like(rows)
+    for store, where, last, to in zip(stores, indices.split(), most, result.split(), strict=True):
         if not store.take_rows_into(where, last, to):
             return None
-    return made
+    return result
 
 
 def joined_item(part: Part, plan: Plan, slots: Slots, resources: ResourceManager) -> JoinedItem:
@@ -277,15 +287,15 @@ def joined_item(part: Part, plan: Plan, slots: Slots, resources: ResourceManager
 def settle(items: list[Any], slots: Slots) -> None:
     """Finds out which values somebody takes one by one: the others are never cut apart."""
     joined = [item for item in items if isinstance(item, JoinedItem)]
-    made = {m.key: m for item in joined for m in item.made}
-    lane = {slot: (m, n) for m in made.values() for n, slot in enumerate(m.each)}
+    by_key = {m.key: m for item in joined for m in item.made}
+    lane = {slot: (m, n) for m in by_key.values() for n, slot in enumerate(m.each)}
     for item in joined:
         for g in item.given:
-            if type(g) is not _Joint or g.key in made:
+            if type(g) is not _Joint or g.key in by_key:
                 continue
             of = [lane.get(slot) for slot in g.each]
-            if of[0] is not None and all(found is not None and found[0] is of[0][0] for found in of):
-                g.source = of[0][0].whole, [found[1] for found in of if found is not None]
+            if of[0] is not None and all(entry is not None and entry[0] is of[0][0] for entry in of):
+                g.source = of[0][0].whole, [entry[1] for entry in of if entry is not None]
             else:
                 slots.read.update(g.each)
     for item in joined:

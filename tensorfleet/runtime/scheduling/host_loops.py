@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tensorfleet.base import errors
+from tensorfleet.passes.pipeline import divide_by_op
 from tensorfleet.passes.plan import Guard, Part, Plan
 from tensorfleet.runtime.segments.loop_analysis import traceable
 from tensorfleet.runtime.segments.traced_loops import TracedLoop
 
 if TYPE_CHECKING:
     from tensorfleet.runtime.resources import ResourceManager
-    from tensorfleet.runtime.scheduling.items import OpItem
+    from tensorfleet.runtime.scheduling.items import Item, OpItem
     from tensorfleet.runtime.scheduling.program import Program, Slots
     from tensorfleet.runtime.scheduling.step import ExecutionContext
+    from tensorfleet.runtime.trace import StepObserver
     from tensorfleet.runtime.values import Values
 
 
@@ -35,14 +37,19 @@ class LoopItem:
         self.op = loop
         self.name = loop.name
         self.device = part.device
-        self.cond = Program(loop.cond, resources)
-        self.body = Program(loop.body, resources)
+        cond, body = loop.cond, loop.body
+        if plan.by_op:
+            cond, body = divide_by_op(cond), divide_by_op(body)
+        self.cond = Program(cond, resources)
+        self.body = Program(body, resources)
         self.blocks = any(item.blocks for item in (*self.cond.items, *self.body.items))
         self.initial = [slots.of(t) for t in loop.initial]
         self.fixed = [slots.of(t) for t, _ in loop.fixed]
         self.results = [(i, slots.made_by(t)) for i, t in loop.results]
         self.count = len(loop.initial)
-        self.traced: TracedLoop | None = TracedLoop(loop, part.device, resources) if traceable(loop) else None
+        self.traced: TracedLoop | None = None
+        if traceable(loop) and not plan.by_op:
+            self.traced = TracedLoop(loop, part.device, resources)
         compilers = [getattr(item, "compiler", None) for item in (*self.cond.items, *self.body.items)]
         heavy = any(compiler is not None and compiler.heavy for compiler in compilers)
         self.spent = _LONG_RUN_SECONDS if heavy else 0.0  # a heavy loop is compiled at its first run
@@ -65,10 +72,10 @@ class LoopItem:
         variables = [values[s] for s in self.initial]
         fixed = [values[s] for s in self.fixed]
         if self.traced is not None and self.spent > _COMPILE_AFTER_SECONDS:
-            made = self.traced.run(variables, fixed, ctx.streams, self.pace, lambda: self._look(ctx))
-            if made is not None:
+            results = self.traced.run(variables, fixed, ctx.streams, self.pace, lambda: self._look(ctx))
+            if results is not None:
                 for i, slot in self.results:
-                    values[slot] = made[i]
+                    values[slot] = results[i]
                 return
             self._hold(False)
         started = time.monotonic()
@@ -86,6 +93,8 @@ class LoopItem:
         nexts: list[Any] = body.fetch_slots
         lent = body.feed_slots[2 * n + len(fixed) :]
         turns = 0
+        if ctx.trace is not None and ctx.trace.by_op:
+            work, doing = _observed(work, ctx.trace), _observed(doing, ctx.trace)
         while True:
             self._look(ctx)
             turns += 1
@@ -118,6 +127,22 @@ class LoopItem:
             raise errors.DeadlineExceededError(
                 None, self.op.start, "Timed out in a loop. Raise timeout_in_ms of tf.RunOptions."
             )
+
+
+class _Observed:
+    """An item that is seen by an observer in each iteration."""
+
+    def __init__(self, item: Item, observer: StepObserver) -> None:
+        self._item, self._observer = item, observer
+        self.name, self.device, self.blocks = item.name, item.device, item.blocks
+
+    def run(self, ctx: ExecutionContext, values: Values) -> None:
+        """Runs the item."""
+        self._observer.run(self._item, ctx, values)
+
+
+def _observed(items: list[Item], observer: StepObserver) -> list[Item]:
+    return [_Observed(item, observer) for item in items]
 
 
 def _filled(program: Program, variables: int, fixed: Values) -> Values:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from tensorfleet.kernels.record_origin import place_read
 from tensorfleet.passes.plan import Part, Plan, variable_of
 from tensorfleet.runtime.kernel_errors import refused
 from tensorfleet.runtime.segments.segment import reference_inputs, uninitialized
+from tensorfleet.runtime.step_parts import part_of
 from tensorfleet.runtime.variable_packs import WriterLocks, release
 from tensorfleet.state.tensor_lists import TensorList
 
@@ -98,14 +100,14 @@ class _Item:
 
     def arguments(self, values: Values) -> Values:
         """The arguments of this run."""
-        found = []
+        result = []
         for a in self.args:
             if type(a) is int:
                 a = values[a]
             elif isinstance(a, _Read):
                 a = a()
             else:
-                found.append(a)
+                result.append(a)
                 continue
             if (
                 type(a) is not np.ndarray
@@ -114,8 +116,8 @@ class _Item:
                 and hasattr(a, "__array__")
             ):
                 a = np.asarray(a)
-            found.append(a)
-        return found
+            result.append(a)
+        return result
 
     def finish(self, values: Values, results: tuple[Any, ...]) -> None:
         """Puts the results into their slots."""
@@ -160,6 +162,8 @@ class HostItem(_Item):
         self.packed = self.packed or moves is not None
         self._shared = bool(self.op._attrs.get("shared_name"))
         self._lookup: list[Any] | None = [None, -1, None] if self.op.type in _LOOKUPS else None
+        #: the part of the step that it is, if it is one that is measured
+        self._timed = part_of([self.op])
         special = self._handles or self._lists or self._moved is not None or self.blocks or self._lookup
         #: whether it only takes values and makes some: the short way in `run`
         self._plain = self.op.spec.host and not special and all(type(a) is int for a in self.args)
@@ -177,9 +181,14 @@ class HostItem(_Item):
                 raise self._with_origin(refused(self.op, args, e), values) from e
             return
         if self._lookup is None:
-            self._call(ctx, values)
+            if ctx.timer is None or self._timed is None:
+                self._call(ctx, values)
+            else:
+                began = perf_counter()
+                self._call(ctx, values)
+                ctx.timer.add(self._timed, perf_counter() - began)
             return
-        known, epoch, found = self._lookup
+        known, epoch, resource = self._lookup
         resources = ctx.resources if self._shared else ctx.private
         if known is not resources or epoch != resources.epoch:
             # Read before the look-up: if resources are dropped meanwhile, the next run looks again.
@@ -187,7 +196,7 @@ class HostItem(_Item):
             self._call(ctx, values)
             self._lookup = [resources, epoch, values[self._kept[0]]]
         else:
-            values[self._kept[0]] = found
+            values[self._kept[0]] = resource
 
     def _call(self, ctx: ExecutionContext, values: Values) -> None:
         host = self.op.spec.host
@@ -213,6 +222,10 @@ class HostItem(_Item):
                 self.finish(values, self.kernel.call(first, args))
         except Exception as e:
             raise self._with_origin(refused(self.op, args, e), values) from e
+
+    def reads(self) -> list[VariableStore]:
+        """The variables whose value it takes."""
+        return [a.store for a in self.args if isinstance(a, _Read)]
 
     def _move(self, args: Values) -> tuple[Any, ...]:
         """Moves strings in the form they have."""
@@ -274,6 +287,10 @@ class RowsItem(_Item):
         self.stores = [self.args[i] for i in self.updated]
         self.locking = sorted(set(self.stores), key=lambda s: s.order)
         self.locks = WriterLocks(self.locking)
+        self.changing = set(self.stores)
+        names = [argument.name for argument in self.op.spec.inputs]
+        #: which argument has the numbers of the rows; None where whole variables are updated
+        self.rows = self.op.input_list(names.index("indices"))[0] if "indices" in names else None
 
     def run(self, ctx: ExecutionContext, values: Values) -> None:
         """Runs the update."""
@@ -293,8 +310,13 @@ class RowsItem(_Item):
                 args[i] = store.writable()
             with np.errstate(all="ignore"):
                 self.change(args)
-            for store in self.stores:
-                store.touched()
+            if ctx.versions is not None:
+                ctx.versions.note_update(self.changing)
+            for i, store in zip(self.updated, self.stores, strict=True):
+                if self.rows is None:
+                    store.touched()
+                else:
+                    store.rows_touched(args[self.rows].size * args[i][:1].nbytes)
         except Exception as e:
             raise errors.about(self.op, e) from e
         finally:
@@ -341,6 +363,7 @@ class GatherItem:
         assert variable is not None
         self.variable = variable
         self.store = resources.variable(variable)
+        self.taking = {self.store}
         self.indices = slots.of(self.op._inputs[1])
         self.out = slots.made_by(self.op._outputs[0])
 
@@ -353,6 +376,8 @@ class GatherItem:
             if indices.size and indices.min() < 0:
                 raise IndexError
             values[self.out] = self.store.take_rows(indices)
+            if ctx.versions is not None:
+                ctx.versions.note_read(self.taking)
         except IndexError:
             rows = self.store.value.shape[0]
             flat = indices.ravel()

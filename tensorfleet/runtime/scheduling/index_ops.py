@@ -30,9 +30,9 @@ class IndexItem:
         self.device = part.device
         self.op = part.ops[-1]
         self.name = self.op.name
-        made = {t for op in part.ops for t in op._outputs} | plan.constants.keys()
-        given = dict.fromkeys(t for op in part.ops for t in op._inputs if t not in made)
-        self.given = [slots.of(t) for t in given]
+        computed = {t for op in part.ops for t in op._outputs} | plan.constants.keys()
+        inputs = dict.fromkeys(t for op in part.ops for t in op._inputs if t not in computed)
+        self.given = [slots.of(t) for t in inputs]
         self.steps = [
             (op, _call(op, plan), [slots.of(t) for t in op._inputs], slots.made_by(op._outputs[0]))
             for op in part.ops

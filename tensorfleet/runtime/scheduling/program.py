@@ -13,10 +13,10 @@ from tensorfleet.base import dtypes, errors
 from tensorfleet.base.devices import hardware
 from tensorfleet.graph.operation import Tensor
 from tensorfleet.kernels.packed_strings import Strings
-from tensorfleet.passes.pipeline import divide
+from tensorfleet.passes.pipeline import divide, divide_by_op
 from tensorfleet.passes.plan import Part, PartKind, Plan
 from tensorfleet.runtime.resources import ResourceManager, VariableStore
-from tensorfleet.runtime.scheduling.batched_host_ops import joined_item, settle
+from tensorfleet.runtime.scheduling.batched_host_ops import JoinedGathers, JoinedRows, joined_item, settle
 from tensorfleet.runtime.scheduling.cooperative import CooperativeRun
 from tensorfleet.runtime.scheduling.host_loops import Guarded, LoopItem, MergeItem
 from tensorfleet.runtime.scheduling.host_ops import ChunksItem, GatherItem, HostItem, RowsItem, SameItem
@@ -76,7 +76,8 @@ class Slots:
         self._of: dict[Tensor, int] = {}
         self._joint: dict[tuple[int, ...], int] = {}
         self._fed = fed
-        self._same = same or {}
+        #: for a tensor that is computed twice, the one whose slot it has
+        self.same = same or {}
         #: the slots that somebody reads
         self.read: set[int] = set()
 
@@ -92,8 +93,12 @@ class Slots:
 
     def place(self, tensor: Tensor) -> int:
         """The slot of a tensor. One that has the value of another has its slot too."""
-        tensor = self._same.get(tensor, tensor)
+        tensor = self.same.get(tensor, tensor)
         return self._of.setdefault(tensor, len(self))
+
+    def known(self, tensor: Tensor) -> int | None:
+        """The slot of a tensor, None if it has none."""
+        return self._of.get(self.same.get(tensor, tensor))
 
     def joint(self, slots: tuple[int, ...]) -> int:
         """The slot of several values as one."""
@@ -141,9 +146,11 @@ class Program:
         )
         self.plan = plan
         self._resources = resources
+        self._slots = slots
         self._watch = Watch()
         self._divided: Program | None = None
         self._dividing = threading.Lock()
+        self._by_op: Program | None = None
         self.feed_slots = [slots.of(t) for t in plan.feeds]
         self.items: list[Item] = [_item_of(part, plan, slots, resources) for part in plan.parts]
         if not plan.nested:
@@ -173,6 +180,28 @@ class Program:
         self.work = [i for i in self._in_order if i not in idle]
         # Nothing to wait for either: such a step needs no cancelling.
         self.inline = self.sequential and not any(map(_may_last, self.items))
+        self._use = resources.uses.add(self, self._variables_read())
+
+    def _variables_read(self) -> list[VariableStore]:
+        """The variables whose whole value a run takes, also to fetch it: not those that it only updates."""
+        result = [s.store for s in self.fetch_slots if not isinstance(s, int)]
+        for item in map(_bare, self.items):
+            if isinstance(item, SegmentItem):
+                result += [item.stores[i] for i in item.segment.taken()]
+            elif isinstance(item, HostItem):
+                result += item.reads()
+        return list(dict.fromkeys(result))
+
+    def for_staleness(self) -> tuple[set[VariableStore], set[VariableStore]]:
+        """The variables that it only reads, and those that it updates, as far as a step may note their versions."""
+        taking = {s.store for s in self.fetch_slots if not isinstance(s, int)}
+        changing: set[VariableStore] = set()
+        for item in map(_bare, self.items):
+            if isinstance(item, SegmentItem | GatherItem | JoinedGathers):
+                taking |= item.taking
+            if isinstance(item, SegmentItem | RowsItem | JoinedRows):
+                changing |= item.changing
+        return taking, changing
 
     def _learn(self) -> None:
         """Lets segments find out what of theirs changes its shape from run to run."""
@@ -195,6 +224,21 @@ class Program:
                     if isinstance(item, LoopItem):
                         item.follow(loops[item.op])
                 self._divided = divided
+
+    def slot_of(self, tensor: Tensor) -> int | None:
+        """The slot of a tensor in the values of a run; None for one that is inside of a segment."""
+        return self._slots.known(tensor)
+
+    def store_of(self, variable: Operation) -> VariableStore:
+        """The memory of a variable of this program."""
+        return self._resources.variable(variable)
+
+    def by_op(self) -> Program:
+        """The program that runs every operation by itself: slower, but each has its own cost."""
+        with self._dividing:
+            if self._by_op is None:
+                self._by_op = Program(divide_by_op(self.plan), self._resources)
+            return self._by_op
 
     def last_to_run(self) -> Item | None:
         """The item that runs when all others have, if there is one."""
@@ -253,24 +297,32 @@ class Program:
             self._divide()
         if self._divided is not None:
             return self._divided.run(ctx, feeds, pool)
+        self._use.runs += 1
         values = self.template.copy()
         for slot, value in zip(self.feed_slots, feeds, strict=True):
             values[slot] = value
-        if self.turn:
-            CooperativeRun(self, ctx, values, pool.limit).run()
-        elif self.sequential:
-            if ctx.trace is None:
-                for item in self.work:
-                    item.run(ctx, values)
+        observer = ctx.observer
+        if observer is not None:
+            observer.begin(self)
+        try:  # not a method: its call would take longer than many a step's only item
+            if self.turn:
+                CooperativeRun(self, ctx, values, pool.limit).run()
+            elif self.sequential:
+                if ctx.trace is None:
+                    for item in self.work:
+                        item.run(ctx, values)
+                else:
+                    for item in self._in_order:
+                        ctx.trace.run(item, ctx, values)
             else:
-                for item in self._in_order:
-                    ctx.trace.run(item, ctx, values)
-        else:
-            pool.run(self, ctx, values)
-        found = [values[s] if isinstance(s, int) else s.read() for s in self.fetch_slots]
+                pool.run(self, ctx, values)
+        finally:
+            if observer is not None:
+                observer.end(self, values)
+        fetched = [values[s] if isinstance(s, int) else s.read(ctx) for s in self.fetch_slots]
         if self._strings:
-            found = [np.asarray(v) if type(v) is Strings else v for v in found]
-        return found if self._settle is None else self._settle(found)
+            fetched = [np.asarray(v) if type(v) is Strings else v for v in fetched]
+        return fetched if self._settle is None else self._settle(fetched)
 
 
 class _Fetched:
@@ -282,8 +334,10 @@ class _Fetched:
         self.store = store
         self.variable = variable
 
-    def read(self) -> Any:
+    def read(self, ctx: ExecutionContext) -> Any:
         value = self.store.hand_out()
+        if ctx.versions is not None:
+            ctx.versions.note_read({self.store})
         if value is None:
             raise uninitialized(self.variable)
         return value

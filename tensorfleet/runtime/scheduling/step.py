@@ -13,8 +13,11 @@ from tensorfleet.runtime.resources import RandomStreams, ResourceManager
 from tensorfleet.state.long_waits import LongWait
 
 if TYPE_CHECKING:
+    from tensorfleet.base.counters import StepTimer
     from tensorfleet.graph.kernel_types import Event
-    from tensorfleet.runtime.trace import Collector
+    from tensorfleet.runtime.observing import ValueObserver
+    from tensorfleet.runtime.trace import StepObserver
+    from tensorfleet.runtime.variable_versions import VariableVersions
 
 
 class ExecutionContext:
@@ -25,13 +28,21 @@ class ExecutionContext:
         "_waiting",
         "asker",
         "deadline",
+        "observer",
         "private",
         "reason",
         "resources",
         "streams",
         "task",
         "trace",
+        "versions",
+        "waits_for",
     )
+
+    #: measures the parts of the step, if they are to be
+    timer: StepTimer | None = None
+    #: what the step waits for, in words, and since when; of several waits the last that began. Most steps never set it.
+    waits_for: tuple[str, float] | None
 
     def __init__(
         self, resources: ResourceManager, streams: RandomStreams, deadline: float | None, waits: bool = True
@@ -46,7 +57,11 @@ class ExecutionContext:
         self.reason: errors.OpError | None = None
         #: who asked for the results, when it was another process: it may have gone
         self.asker: Any = None
-        self.trace: Collector | None = None
+        self.trace: StepObserver | None = None
+        #: who looks at the values of the step, if anybody does
+        self.observer: ValueObserver | None = None
+        #: notes the versions of the variables that the step reads and updates, if they are wanted
+        self.versions: VariableVersions | None = None
 
     def cancel(self, reason: errors.OpError) -> None:
         """Ends the step: waiting operations wake up and raise `reason`."""
@@ -69,9 +84,18 @@ class ExecutionContext:
         The caller looks at its own state after any of these: an event may be set in the same moment. With `long`, a wait
         that takes long is logged.
         """
+        if self.trace is not None:
+            with self.trace.waiting(what):
+                self._wait(event, what, long)
+        else:
+            self._wait(event, what, long)
+
+    def _wait(self, event: Event, what: str, long: LongWait | None) -> None:
         assert self._lock is not None
+        began = time.monotonic()
         with self._lock:
             self._waiting.add(event)
+        self.waits_for = waits_for = (what, began)
         try:
             if self.reason is None and not self._comes(event, long):
                 state = "" if long is None else long.state()
@@ -84,8 +108,18 @@ class ExecutionContext:
             if self.reason is not None:
                 raise self.reason
         finally:
+            waited = time.monotonic() - began
             with self._lock:
                 self._waiting.discard(event)
+                if self.waits_for is waits_for:
+                    self.waits_for = None
+            self._count_wait(waited, long)
+
+    def _count_wait(self, seconds: float, long: LongWait | None) -> None:
+        if long is not None:
+            long.count(seconds)
+        if self.asker is not None:
+            self.asker.waited_seconds += seconds
 
     def _comes(self, event: Event, long: LongWait | None) -> bool:
         """Whether an event is set before the deadline."""
@@ -132,3 +166,9 @@ class ExecutionContext:
         finally:
             with self._lock:
                 self._waiting.discard(call)
+
+
+class MeasuredContext(ExecutionContext):
+    """One run whose parts are measured, or that notes the versions of variables."""
+
+    __slots__ = ("timer",)

@@ -134,24 +134,24 @@ def _value_of(code: int, values: Values, state: Values) -> Any:
     return values[code] if code >= 0 else state[~code]
 
 
-def _column(jax: ModuleType, jnp: ArrayModule, found: list[Any]) -> tuple[Any, bool]:
+def _column(jax: ModuleType, jnp: ArrayModule, values: list[Any]) -> tuple[Any, bool]:
     """One argument of equal operations: the value that all have, or a stack of their values; and whether these differ."""
-    first = found[0]
-    if all(value is first for value in found):
+    first = values[0]
+    if all(value is first for value in values):
         return (first.alone(jax) if isinstance(first, Row) else first), False
-    if all(isinstance(value, _CONCRETE) for value in found):
-        same = all(value.tobytes() == first.tobytes() for value in found)
-        return (first, False) if same else (np.stack(found), True)
-    return stack(jax, jnp, found), True
+    if all(isinstance(value, _CONCRETE) for value in values):
+        same = all(value.tobytes() == first.tobytes() for value in values)
+        return (first, False) if same else (np.stack(values), True)
+    return stack(jax, jnp, values), True
 
 
-def stack(jax: ModuleType, jnp: ArrayModule, found: Sequence[Any]) -> Any:
+def stack(jax: ModuleType, jnp: ArrayModule, values: Sequence[Any]) -> Any:
     """Values of one shape as rows of one array. Rows that are next to each other already are not copied one by one."""
-    if len({np.shape(value) for value in found}) > 1:
+    if len({np.shape(value) for value in values}) > 1:
         raise NotStackable
     pieces = []
     for _, run in itertools.groupby(
-        found, key=lambda value: id(value.stack) if isinstance(value, Row) else 0
+        values, key=lambda value: id(value.stack) if isinstance(value, Row) else 0
     ):
         rows = list(run)
         pieces.append(_rows(jax, rows) if isinstance(rows[0], Row) else jnp.stack(rows))
@@ -197,16 +197,16 @@ def units_of(segment: Segment) -> list[Unit] | None:
 
 def _levels(segment: Segment) -> list[int]:
     """The level of each step."""
-    made: dict[int, int] = {}  # the level at which a value (or a variable's, ~index) was computed
+    level_of: dict[int, int] = {}  # the level at which a value (or a variable's, ~index) was computed
     read: dict[int, int] = {}  # the last level at which a variable was read
     levels = []
     for step in segment.steps:
         codes = (*step.args, *(~u for u in step.updates))
-        level = 1 + max([0, *[made.get(c, 0) for c in codes], *[read.get(~u, 0) for u in step.updates]])
+        level = 1 + max([0, *[level_of.get(c, 0) for c in codes], *[read.get(~u, 0) for u in step.updates]])
         levels.append(level)
         read.update({a: max(level, read.get(a, 0)) for a in step.args if a < 0})
-        made.update({o: level for o in step.outs if o is not None})
-        made.update({~u: level for u in step.updates})
+        level_of.update({o: level for o in step.outs if o is not None})
+        level_of.update({~u: level for u in step.updates})
     last = max(levels, default=0) + 1
     needed = {c for c in segment.output_codes if c >= 0}
     touched: set[int] = set()  # variables that a later step reads or writes
@@ -318,14 +318,14 @@ def _add_rows(jax: ModuleType, jnp: ArrayModule, step: SegmentStep, values: Valu
     out = step.outs[0]
     if out is None or any(a < 0 for a in step.args):
         return False
-    found = [values[a] for a in step.args]
+    args = [values[a] for a in step.args]
     stacks: dict[int, list[Row]] = {}
-    for value in found:
+    for value in args:
         if isinstance(value, Row):
             stacks.setdefault(id(value.stack), []).append(value)
     if all(len(rows) < MIN_EQUAL for rows in stacks.values()):
         return False
-    alone = [value for value in found if not isinstance(value, Row)]
+    alone = [value for value in args if not isinstance(value, Row)]
     sums = [
         jnp.sum(_rows(jax, sorted(rows, key=lambda row: row.index)), axis=0, dtype=rows[0].stack.dtype)
         for rows in stacks.values()

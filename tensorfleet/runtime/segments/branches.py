@@ -27,13 +27,13 @@ _CONCRETE = (np.ndarray, np.generic, bool)
 Literals = tuple[tuple[int, bool], ...]
 
 
-def guard(segment: Segment, plan: Plan, made: set[Tensor]) -> bool:
+def guard(segment: Segment, plan: Plan, computed: set[Tensor]) -> bool:
     """Gives the steps of a segment their guards; returns whether there are any."""
     has_guards = False
     unguarded: set[int] = set()
 
     def coded(literals: Iterable[tuple[Tensor, bool]]) -> Literals:
-        codes = ((segment.code_of(p, made, plan.constants), value) for p, value in literals)
+        codes = ((segment.code_of(p, computed, plan.constants), value) for p, value in literals)
         return tuple(sorted(codes))
 
     for step in list(segment.steps):
@@ -80,13 +80,13 @@ def settle_absent(plan: Plan) -> Callable[[Values], Values] | None:
     return _all_there if plan.guards else None
 
 
-def _all_there(found: Values) -> Values:
-    for i, value in enumerate(found):
+def _all_there(fetched: Values) -> Values:
+    for i, value in enumerate(fetched):
         if value is None:
             raise errors.InvalidArgumentError(
                 None, None, f"Retval[{i}] does not have value: it lies in a branch that was not taken."
             )
-    return found
+    return fetched
 
 
 def run_guarded(
@@ -139,9 +139,9 @@ def _merge(step: SegmentStep, values: Values, state: Values, jnp: ArrayModule | 
         index = jnp.where(holds, np.int32(i), index)
     if result is None:
         raise errors.InternalError(None, step.op, f"No input of '{step.op.name}' is there.")
-    for slot, made in zip(step.outs, (result, index), strict=True):
+    for slot, output in zip(step.outs, (result, index), strict=True):
         if slot is not None:
-            values[slot] = made
+            values[slot] = output
 
 
 def _conditional(
@@ -193,8 +193,8 @@ def _conditional(
     shapes = jax.eval_shape(run)  # both branches of a conditional must give results of the same shapes
 
     def rest() -> tuple[Values, Values, Array]:
-        made = [jnp.zeros(s.shape, s.dtype) for s in shapes[0]]
-        return made, [jnp.asarray(state[w]) for w in written], jnp.array(True)
+        outputs = [jnp.zeros(s.shape, s.dtype) for s in shapes[0]]
+        return outputs, [jnp.asarray(state[w]) for w in written], jnp.array(True)
 
     for w, s in zip(written, shapes[1], strict=True):
         if np.shape(state[w]) != s.shape:

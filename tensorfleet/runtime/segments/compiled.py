@@ -115,11 +115,11 @@ class Compiler(Trial):
     def program(self, inputs: Sequence[Any], state: Sequence[Any]) -> CompiledSegment | None:
         """The program for these arguments, compiled now if need be; None to run in numpy."""
         key = self.key(inputs, state)
-        found = self.programs.get(key)
-        if found is not None or key in self.programs:
+        result = self.programs.get(key)
+        if result is not None or key in self.programs:
             if self.varying is not None:
                 self.varying.runs += 1
-            return found
+            return result
         if self._compiles_beside():
             self._start(key, inputs, state)
             if self.pending:
@@ -140,7 +140,7 @@ class Compiler(Trial):
             while True:
                 try:
                     with within_xla:
-                        made = self._compile(inputs, state)
+                        result = self._compile(inputs, state)
                     self.compiling = min(self.compiling, time.perf_counter() - began)
                     break
                 except NotStackable:
@@ -149,19 +149,19 @@ class Compiler(Trial):
                     if self._make_static(need.code):
                         continue
                     if not self.batches:
-                        made = None
+                        result = None
                         break
                     self.batches = False  # operation by operation, more of the values may be known
                 except TooManySteps:
-                    made = None
+                    result = None
                     break
                 except Unpaddable:
                     self.padded = None
                     assert self.varying is not None
                     self.varying.divide(True)
                     return None
-            self.programs[self.key(inputs, state)] = made
-            return made
+            self.programs[self.key(inputs, state)] = result
+            return result
 
     def _compiles_beside(self) -> bool:
         """Whether steps go on in numpy while a program is compiled.
@@ -189,10 +189,10 @@ class Compiler(Trial):
         began = time.perf_counter()
         try:
             with within_xla:
-                made = self._compile(inputs, state)
+                program = self._compile(inputs, state)
             self.compiling = min(self.compiling, time.perf_counter() - began)
             with self.lock:
-                self.programs[key] = made
+                self.programs[key] = program
         except Exception:
             # A step compiles it again, with the values it may need, and raises what is to be raised.
             self.in_step = True
@@ -434,7 +434,7 @@ class Compiler(Trial):
     def _sources(self, code: int, producer: dict[int, SegmentStep]) -> set[int] | None:
         """The inputs, variables and passed constants that a value is computed from; None if it cannot be known."""
         ends = {*self.segment.input_slots, *self.passed}
-        found: set[int] = set()
+        result: set[int] = set()
         stack, done = [code], set()
         while stack:
             c = stack.pop()
@@ -444,13 +444,13 @@ class Compiler(Trial):
             if c < 0 and ~c in self.segment.owned:
                 return None
             if c < 0 or c in ends:
-                found.add(c)
+                result.add(c)
             # Shapes are known while tracing, whatever their array is.
             elif c in producer and producer[c].op.type not in ("Shape", "ShapeN", "Size", "Rank"):
                 if producer[c].rng is not None:
                     return None
                 stack.extend(producer[c].args)
-        return found
+        return result
 
     def _known(self) -> int:
         """How many values are part of a program; only good for comparisons."""

@@ -58,7 +58,7 @@ class CompiledSegment:
         self.packing = packing  # variables that are passed and returned together
         self.proven = False  # whether it has run before: it may have asked for more memory than there is
 
-    def run(self, args: tuple[Any, ...], made: list[Any]) -> tuple[Values, Values, list[Array]]:
+    def run(self, args: tuple[Any, ...], results: list[Any]) -> tuple[Values, Values, list[Array]]:
         """Gives the outputs, the new values of variables, and whether all checks held, if there are any.
 
         The step is over when the results are ready: XLA may still be reading the caller's arrays until then.
@@ -66,8 +66,8 @@ class CompiledSegment:
         with within_xla:
             # Extended in C: an interrupt (Ctrl-C) is raised after `made` has the results, never between the two. The old
             # values of variables may be gone by then (decision 16).
-            made.extend(starmap(self._direct, ((*args, self.constants),)))
-            outputs, written, ok = made[0]
+            results.extend(starmap(self._direct, ((*args, self.constants),)))
+            outputs, written, ok = results[0]
             for result in ok or written or outputs:  # all of them become ready together
                 if result is not None:
                     result.block_until_ready()
@@ -95,5 +95,5 @@ class ArrayShape:
 
     def abstract(self, jax: ModuleType) -> ShapeDtypeStruct:
         """The same for JAX."""
-        found: ShapeDtypeStruct = jax.ShapeDtypeStruct(self.shape, self.dtype)
-        return found
+        result: ShapeDtypeStruct = jax.ShapeDtypeStruct(self.shape, self.dtype)
+        return result

@@ -53,7 +53,7 @@ def iteration_limits(loop: Loop) -> list[tuple[int, int | None, Any]]:
     """
     merged = {m._outputs[0]: i for i, m in enumerate(loop.variables.merges)}
     fixed = {inside: k for k, (_, inside) in enumerate(loop.fixed)}
-    found: list[tuple[int, int | None, Any]] = []
+    result: list[tuple[int, int | None, Any]] = []
     stack = [loop.cond.fetches[0]]
     while stack:
         op = stack.pop()._op
@@ -62,8 +62,8 @@ def iteration_limits(loop: Loop) -> list[tuple[int, int | None, Any]]:
         elif op.type == "Less" and op._inputs[0] in merged:
             i, limit = merged[op._inputs[0]], op._inputs[1]
             if _counts(loop, i) and (limit in fixed or limit in loop.cond.constants):
-                found.append((i, fixed.get(limit), loop.cond.constants.get(limit)))
-    return found
+                result.append((i, fixed.get(limit), loop.cond.constants.get(limit)))
+    return result
 
 
 def _counts(loop: Loop, i: int) -> bool:

@@ -26,8 +26,8 @@ def element(buffer: Array, index: Any) -> Array:
     """One element of a buffer."""
     import jax
 
-    found: Array = jax.lax.dynamic_index_in_dim(buffer, index, 0, False)
-    return found
+    result: Array = jax.lax.dynamic_index_in_dim(buffer, index, 0, False)
+    return result
 
 
 def put(buffer: Array, index: Any, value: Array) -> Array:
@@ -179,9 +179,9 @@ def _lengthened(array: Array, room: int | None) -> Array:
     room = room_for(len(array)) if room is None else room
     if len(array) == room:
         return array
-    made = np.zeros((room, *array.shape[1:]), array.dtype)
-    made[: len(array)] = array
-    return made
+    result = np.zeros((room, *array.shape[1:]), array.dtype)
+    result[: len(array)] = array
+    return result
 
 
 def content_of(value: object, pushed: bool) -> Content:

@@ -43,8 +43,8 @@ def loop_sums(loop: Loop, body: Segment) -> list[LoopSum]:
     plans = (loop.cond, loop.body)
     users = Counter(t for plan in plans for op in plan.ops for t in op._inputs)
     users.update(t for plan in plans for t in plan.fetches)
-    found = [_sum_of(loop, body, i, users) for i in range(len(loop.initial))]
-    return [one for one in found if one is not None]
+    sums = [_sum_of(loop, body, i, users) for i in range(len(loop.initial))]
+    return [one for one in sums if one is not None]
 
 
 def _sum_of(loop: Loop, body: Segment, i: int, users: Counter[Tensor]) -> LoopSum | None:
@@ -65,15 +65,15 @@ def _chain(own: Tensor, result: Tensor, users: Counter[Tensor]) -> list[Operatio
     if add.type not in ("Add", "AddV2") or own not in add._inputs or users[result] != 1:
         return []
     (term,) = (t for t in add._inputs if t is not own)
-    found = [add]
+    chain = [add]
     while users[term] == 1:
-        found.append(term._op)
+        chain.append(term._op)
         if (
             term._op.type == "MatMul"
             and term._op._attrs["transpose_a"]
             and not term._op._attrs["transpose_b"]
         ):
-            return found
+            return chain
         if term._op.type != "Identity":
             break
         term = term._op._inputs[0]
@@ -95,8 +95,8 @@ def product_of_stacks(before: Any, left: Any, right: Any, count: int) -> Array:
     """`before` and the sum of the products of the first `count` matrices of two stacks; those after them are zero."""
     rows = min(rounded(count), len(right))  # few sizes, each of which is compiled once
     stacks = [aligned(np.asarray(stack)[:rows]) for stack in (left, right)]
-    made: Array = _product()(np.asarray(before), *stacks)
-    return made
+    result: Array = _product()(np.asarray(before), *stacks)
+    return result
 
 
 @cache
@@ -107,8 +107,8 @@ def _product() -> Callable[..., Any]:
 
     def product(before: Array, left: Array, right: Array) -> Array:
         flat = [x.reshape(-1, x.shape[-1]) for x in (left, right)]
-        made: Array = before + flat[0].T @ flat[1]
-        return made
+        result: Array = before + flat[0].T @ flat[1]
+        return result
 
     jitted: Callable[..., Any] = jax.jit(product)
     return jitted

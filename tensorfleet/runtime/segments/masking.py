@@ -78,14 +78,14 @@ class Masking:
         return self.tags(var.aval.shape, probed.aval.shape)
 
     def _padded(self, size: int, probed: int) -> Padded:
-        found = [
+        matches = [
             Padded(i, size // large)
             for i, (large, small) in enumerate(zip(self._bucket.sizes, self._bucket.probes, strict=True))
             if large != small and size % large == 0 and size // large * small == probed
         ]
-        if len(found) != 1:
+        if len(matches) != 1:
             raise Unpaddable
-        return found[0]
+        return matches[0]
 
     def run(self, full: ClosedJaxpr, probe: ClosedJaxpr, inputs: Sequence[Value]) -> list[Value]:
         """The results of a program."""
@@ -141,8 +141,8 @@ class Masking:
     ) -> list[Value]:
         """The results of an operation as it is."""
         primitive: Any = equation.primitive
-        made = primitive.bind(*[v.array for v in given], **equation.params)
-        arrays = made if primitive.multiple_results else [made]
+        results = primitive.bind(*[v.array for v in given], **equation.params)
+        arrays = results if primitive.multiple_results else [results]
         return [Value(a, t, zeroed) for a, t in zip(arrays, tags, strict=True)]
 
     def filled(self, value: Value, dims: Sequence[int], fill: Any) -> Array:
@@ -176,8 +176,8 @@ class Masking:
                 raise Unpaddable
             one = self._computed(value.flat[0], probed.flat[0])
             return Value(self.jnp.broadcast_to(one, value.shape), tags)
-        made = [self._computed(a, b) for a, b in zip(value.flat, probed.flat, strict=True)]
-        return Value(self.jnp.stack(made).reshape(value.shape), tags)
+        numbers = [self._computed(a, b) for a, b in zip(value.flat, probed.flat, strict=True)]
+        return Value(self.jnp.stack(numbers).reshape(value.shape), tags)
 
     def _computed(self, value: Any, probed: Any) -> Any:
         """A number from the lengths, given what it is in the two traces."""

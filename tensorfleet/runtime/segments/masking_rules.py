@@ -134,7 +134,7 @@ def _reshape(m: Masking, e: JaxprEqn, other: JaxprEqn, given: list[Value], tags:
 
 def _groups(before: tuple[Dims, Dims], after: tuple[Dims, Dims]) -> list[tuple[slice, slice]]:
     """The dimensions before and after a reshape that belong together: as many elements, in both traces."""
-    found = []
+    result = []
     i = j = start = begin = 0
     while i < len(before[0]) or j < len(after[0]):
         sizes = (
@@ -142,15 +142,15 @@ def _groups(before: tuple[Dims, Dims], after: tuple[Dims, Dims]) -> list[tuple[s
             [math.prod(shape[begin:j]) for shape in after],
         )
         if sizes[0] == sizes[1] and (i > start or j > begin):
-            found.append((slice(start, i), slice(begin, j)))
+            result.append((slice(start, i), slice(begin, j)))
             start, begin = i, j
             sizes = [1, 1], [1, 1]
         if j == len(after[0]) or (i < len(before[0]) and sizes[0][0] <= sizes[1][0]):
             i += 1
         else:
             j += 1
-    found.append((slice(start, i), slice(begin, j)))
-    return found
+    result.append((slice(start, i), slice(begin, j)))
+    return result
 
 
 def _only_first(tags: Tags, shape: Dims) -> bool:

@@ -91,7 +91,7 @@ class Packing:
 
     def repack(self, jax: ModuleType, jnp: ArrayModule, buffers: Sequence[Array], state: Values) -> list[Any]:
         """While tracing: the new values of variables that are taken alone, and then the new arrays of packs."""
-        made = [value.alone(jax) if isinstance(value := state[w], Row) else value for w in self.writes]
+        result = [value.alone(jax) if isinstance(value := state[w], Row) else value for w in self.writes]
         for pack, indices, buffer, written in zip(
             self.packs, self._indices, buffers, self._written, strict=True
         ):
@@ -104,16 +104,16 @@ class Packing:
                     Row(before, n) if (i := indices[first + n]) is None else state[i] for n in range(count)
                 ]
                 pieces.append(stack(jax, jnp, rows).reshape(-1))
-            made.append(pieces[0] if len(pieces) == 1 else jnp.concatenate(pieces))
-        return made
+            result.append(pieces[0] if len(pieces) == 1 else jnp.concatenate(pieces))
+        return result
 
 
 def _cut_out(jax: ModuleType, pack: VariablePack, buffer: Array, first: int, count: int) -> Array:
     """Neighbours of one shape as rows of one array."""
     start, shape = pack.starts[first], pack.shapes[first]
     rows = jax.lax.slice_in_dim(buffer, start, start + count * math.prod(shape))
-    found: Array = rows.reshape(count, *shape)
-    return found
+    result: Array = rows.reshape(count, *shape)
+    return result
 
 
 def _equal_shapes(pack: VariablePack) -> list[tuple[int, int]]:
@@ -144,8 +144,8 @@ def plan_packing(
         store, value = stores[i], state[i]
         pack = store.pack
         if pack is not None and pack.look() is not None:
-            found, count = packs.get(id(pack), (pack, 0))
-            packs[id(pack)] = found, count + 1
+            known, count = packs.get(id(pack), (pack, 0))
+            packs[id(pack)] = known, count + 1
         elif pack is None and i in written and store.packable and _is_small(value):
             groups.setdefault(np.dtype(value.dtype), []).append(i)
     # A pack is taken as a whole, or not at all. A variable that is assigned to may get another shape.

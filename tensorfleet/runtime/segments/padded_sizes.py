@@ -85,7 +85,7 @@ class PaddedSizes:
 
     def lengths(self, shapes: Sequence[Dims | None]) -> tuple[int, ...] | None:
         """The lengths of these shapes; None if they do not fit together as all shapes before did."""
-        found = []
+        lengths = []
         for tied in self._places:
             sizes = set()
             for (i, d), factor in tied.items():
@@ -95,8 +95,8 @@ class PaddedSizes:
                 sizes.add(shape[d] // factor)
             if len(sizes) != 1 or not min(sizes):
                 return None
-            found.append(sizes.pop())
-        return tuple(found)
+            lengths.append(sizes.pop())
+        return tuple(lengths)
 
     def bucket(self, lengths: tuple[int, ...]) -> Bucket:
         """The sizes that these lengths are padded to."""
@@ -113,13 +113,13 @@ class PaddedSizes:
 
     def shapes(self, shapes: Sequence[Dims | None], sizes: Sequence[int]) -> list[Any]:
         """The same shapes with other lengths."""
-        found = [None if shape is None else list(shape) for shape in shapes]
+        padded = [None if shape is None else list(shape) for shape in shapes]
         for tied, size in zip(self._places, sizes, strict=True):
             for (i, d), factor in tied.items():
-                row = found[i]
+                row = padded[i]
                 assert row is not None
                 row[d] = size * factor
-        return [None if shape is None else tuple(shape) for shape in found]
+        return [None if shape is None else tuple(shape) for shape in padded]
 
     def padded(self, inputs: Sequence[Any], sizes: Sequence[int]) -> list[Any]:
         """The inputs with zeros behind them, as far as they are shorter."""
@@ -131,6 +131,6 @@ class PaddedSizes:
 
 def _lengthened(value: Any, shape: Dims) -> Array:
     value = np.asarray(value)
-    made = np.zeros(shape, value.dtype)
-    made[tuple(map(slice, value.shape))] = value
-    return made
+    result = np.zeros(shape, value.dtype)
+    result[tuple(map(slice, value.shape))] = value
+    return result

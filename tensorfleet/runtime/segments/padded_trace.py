@@ -97,12 +97,12 @@ class PaddedTrace:
                 tags = masking.tags_of(v, w)
                 given.append(Value(x, tags, zeroed=any(tags)))
             results = masking.run(full, probe, given)
-            made = jax.tree.unflatten(tree, [r.array for r in results])
+            result = jax.tree.unflatten(tree, [r.array for r in results])
             boxes = jax.tree.unflatten(tree, [_Boxed(r.tags) for r in results])
             if any(box.tags and any(box.tags) for box in jax.tree.leaves(boxes[1:])):
                 raise Unpaddable  # a variable whose shape depends on the length
             self._outputs = [() if box is None else box.tags for box in boxes[0]]
-            return made
+            return result
 
         return whole, ((*args[0], _measured(self._bucket.sizes)), *args[1:-1])
 
@@ -110,7 +110,7 @@ class PaddedTrace:
         self, jax: ModuleType, trace: Callable[..., Any], args: tuple[Any, ...], skips: list[int]
     ) -> tuple[ClosedJaxpr, ClosedJaxpr, PyTreeDef]:
         """The traces of a function for both lengths of the bucket, and the structure of its results."""
-        full, made = jax.make_jaxpr(trace, return_shape=True)(*args)
+        full, results = jax.make_jaxpr(trace, return_shape=True)(*args)
         drawn = list(skips)
         shapes = [None if x is None else x.shape for x in args[0]]
         probed = tuple(
@@ -121,7 +121,7 @@ class PaddedTrace:
             probe, other = jax.make_jaxpr(trace, return_shape=True)(probed, *args[1:])
         except Exception as e:  # it fails for other lengths, perhaps because they do not fit something else
             raise Unpaddable from e
-        tree = jax.tree.structure(made)
+        tree = jax.tree.structure(results)
         if drawn != skips or tree != jax.tree.structure(other):
             raise Unpaddable  # how many random numbers it draws depends on the length
         self._need_proportions()

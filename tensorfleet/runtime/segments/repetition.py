@@ -90,7 +90,7 @@ class StepPieces:
 
 def _tokens(segment: Segment, last_use: Mapping[int, int]) -> Iterable[Hashable]:
     """What each step has in common with those it may repeat; None for one that must not."""
-    made: dict[int, tuple[int, int]] = {}  # slot → the step that makes it, and as which of its results
+    makers: dict[int, tuple[int, int]] = {}  # slot → the step that makes it, and as which of its results
     for i, step in enumerate(segment.steps):
         kernel = step.kernel
         if not may_repeat(step.op.spec) or type(kernel) is not Kernel:
@@ -98,7 +98,7 @@ def _tokens(segment: Segment, last_use: Mapping[int, int]) -> Iterable[Hashable]
         else:
             arguments: list[Hashable] = []
             for position, code in enumerate(step.args):
-                maker = made.get(code)
+                maker = makers.get(code)
                 if maker is not None:
                     arguments.append(made_token(i, maker, last_use[code]) or code)
                 else:
@@ -108,12 +108,12 @@ def _tokens(segment: Segment, last_use: Mapping[int, int]) -> Iterable[Hashable]
             yield (kernel.function, grouped, *map(exact, kernel.attrs.values()), *arguments)
         for position, out in enumerate(step.outs):
             if out is not None:
-                made[out] = i, position
+                makers[out] = i, position
 
 
 def _described(segment: Segment, stretch: Stretch, last_use: Mapping[int, int]) -> Repetition | None:
     """A repetition with what its rounds take and make; None if they take more than a loop can hand on."""
-    found = Repetition(segment, stretch)
+    result = Repetition(segment, stretch)
     first, period, rounds = stretch
     end = stretch.end
     steps = segment.steps
@@ -130,7 +130,7 @@ def _described(segment: Segment, stretch: Stretch, last_use: Mapping[int, int]) 
                 source = steps[first + makers[code]]
                 again = second[makers[code]].outs[source.outs.index(code)]
                 assert again is not None
-                found.carried[code] = steps[first + q].args[position], again
+                result.carried[code] = steps[first + q].args[position], again
                 continue
             others = [steps[i].args[position] for i in range(first + q, end, period)]
             if others.count(code) == rounds:
@@ -140,15 +140,15 @@ def _described(segment: Segment, stretch: Stretch, last_use: Mapping[int, int]) 
                 return None  # taken from further back than the last round
             if len({value.tobytes() for value in values}) > 1:
                 args[position] = spare
-                found.stacked[spare] = np.stack(values)
+                result.stacked[spare] = np.stack(values)
                 spare += 1
         changed = copy.copy(step)
         changed.args = args
-        found.body.append(changed)
-    if sum(array.nbytes for array in found.stacked.values()) > _MAX_STACKED_BYTES:
+        result.body.append(changed)
+    if sum(array.nbytes for array in result.stacked.values()) > _MAX_STACKED_BYTES:
         return None
     for step, last in zip(second, steps[end - period : end], strict=True):
         for out, at_last in zip(step.outs, last.outs, strict=True):
             if out is not None and at_last is not None and last_use.get(at_last, -1) >= end:
-                found.last[out] = at_last
-    return found
+                result.last[out] = at_last
+    return result

@@ -8,7 +8,7 @@ out, and they become visible together when the segment has succeeded.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -153,8 +153,10 @@ class NeedsValue(Exception):
 class Segment:
     """A list of operations with the values that flow in and out."""
 
-    def __init__(self, part: Part, plan: Plan) -> None:
+    def __init__(self, part: Part, plan: Plan, same: Mapping[Tensor, Tensor] | None = None) -> None:
         self.ops = ops = list(part.ops)
+        #: for inputs that others have computed twice, the tensor that has the value of both
+        self._same = same or {}
         self.outputs = list(part.outputs)
         self._live = plan.live
         self._fed = fed = plan.fed
@@ -173,15 +175,15 @@ class Segment:
         self._written: set[int] = set()
         #: variables that only operations in branches need: they may be uninitialized if no such branch is taken
         self.optional: set[int] = set()
-        made = {t for op in ops for t in op._outputs if t not in fed}
+        computed = {t for op in ops for t in op._outputs if t not in fed}
         for op in ops:
             if op in part.products:
-                self._add_products(op, part.products[op], made, constants)
+                self._add_products(op, part.products[op], computed, constants)
             elif not (op.spec.variable or op.type in _NOTHING or op in part.hidden or _hands_on(op, plan)):
-                self._add(op, made, constants)
-        self.guarded = bool(plan.guards or plan.merges) and guard(self, plan, made)
+                self._add(op, computed, constants)
+        self.guarded = bool(plan.guards or plan.merges) and guard(self, plan, computed)
         self.input_slots = [self._slots[t] for t in self.inputs]
-        self.output_codes = [self.code_of(t, made, constants) for t in self.outputs]
+        self.output_codes = [self.code_of(t, computed, constants) for t in self.outputs]
         self.writes = sorted(self._written)
         self.reads = [r for r in self.reads if r not in self.owned]
 
@@ -194,14 +196,14 @@ class Segment:
             for t in (*op._inputs, *op._outputs)
         )
 
-    def _add(self, op: Operation, made: set[Tensor], constants: dict[Tensor, Any]) -> None:
+    def _add(self, op: Operation, computed: set[Tensor], constants: dict[Tensor, Any]) -> None:
         spec = op.spec
         updated = [t for u in spec.updates for t in op._inputs[slice(*op.input_list(u))]]
         taken = reference_inputs(op)
         args = []
         for i, t in enumerate(op._inputs):
             live = variable_of(t) if i in taken else self._live.get((op, i))
-            code = self.code_of(t, made, constants) if live is None else ~self._index_of(live)
+            code = self.code_of(t, computed, constants) if live is None else ~self._index_of(live)
             # A variable that is only overwritten need not have a value yet.
             writes_only = spec.overwrites and any(i == op.input_list(u)[0] for u in spec.updates)
             if code < 0 and not writes_only and ~code not in self._written and ~code not in self.reads:
@@ -227,11 +229,23 @@ class Segment:
         assigned = {s.updates[0]: s.op for s in self.steps if s.op.type == "Assign"}
         return {v: op for v, op in assigned.items() if op._attrs["validate_shape"]}
 
+    def advanced(self) -> list[int]:
+        """The variables whose new value is made from the one before: they are not simply assigned to."""
+        assigned = {u for step in self.steps if step.op.spec.overwrites for u in step.updates}
+        return [i for i in self.writes if i not in assigned]
+
     def changed(self) -> list[int]:
         """The variables that are read and then updated, and never get a value of another shape."""
-        assigned = {u for step in self.steps if step.op.spec.overwrites for u in step.updates}
-        kept = set(self.writes) - assigned - self.optional
+        kept = set(self.advanced()) - self.optional
         return [i for i in self.reads if i in kept]
+
+    def taken(self) -> set[int]:
+        """The variables whose value a step other than an update takes, or that is an output."""
+        result = {~code for code in self.output_codes if code < 0}
+        for step in self.steps:
+            if step.variables:
+                result |= {~step.args[i] for i in step.variables} - set(step.updates)
+        return result
 
     def only_reads(self) -> list[int] | None:
         """For each output the variable whose value it is, if the segment does nothing but read."""
@@ -245,12 +259,12 @@ class Segment:
         return variables if plain and all(i in self.reads for i in variables) else None
 
     def _add_products(
-        self, op: Operation, terms: list[Operation], made: set[Tensor], constants: dict[Tensor, Any]
+        self, op: Operation, terms: list[Operation], computed: set[Tensor], constants: dict[Tensor, Any]
     ) -> None:
         """Adds an entry of `Part.products` as one step."""
         outs: list[int | None] = [self._slot(op._outputs[0])]
         factors = [term._inputs[side] for side in (0, 1) for term in terms]
-        step = SegmentStep(op, [self.code_of(t, made, constants) for t in factors], outs, [])
+        step = SegmentStep(op, [self.code_of(t, computed, constants) for t in factors], outs, [])
         step.static = ()
         if op.type == "Slice":
             begin, size = int(constants[op._inputs[1]][1]), op._outputs[0].shape.as_list()[1]
@@ -259,23 +273,29 @@ class Segment:
             step.kernel = _Stacked(terms[0], len(terms))
         self.steps.append(step)
 
-    def code_of(self, tensor: Tensor, made: set[Tensor], constants: dict[Tensor, Any]) -> int:
+    def code_of(self, tensor: Tensor, computed: set[Tensor], constants: dict[Tensor, Any]) -> int:
         """The code of a step's argument: the slot of a value, or `~index` of a variable."""
         if tensor not in self._fed and (
             (tensor.dtype._is_ref_dtype and tensor.op.type != "RefSelect")
             or (
                 tensor.dtype.name == "resource"
-                and (tensor not in made or variable_of(tensor, self._fed) is not None)
+                and (tensor not in computed or variable_of(tensor, self._fed) is not None)
             )
         ):
             return ~self._variable(tensor)
-        if tensor not in self._slots and tensor not in made:
+        if tensor not in computed:
+            tensor = self._same.get(tensor, tensor)
+        if tensor not in self._slots and tensor not in computed:
             slot = self._slot(tensor)
             if tensor in constants:
                 self.template[slot] = constants[tensor]
             else:
                 self.inputs.append(tensor)
         return self._slot(tensor)
+
+    def slot_of(self, tensor: Tensor) -> int | None:
+        """The slot of a value of this segment, None for a tensor that it does not compute or take."""
+        return self._slots.get(tensor)
 
     def tensor_of(self, slot: int) -> Tensor:
         """The tensor that a slot has the value of."""

@@ -43,7 +43,7 @@ class SegmentItem:
     def __init__(self, part: Part, plan: Plan, slots: Slots, resources: ResourceManager) -> None:
         self.device = part.device
         self.name = part.ops[-1].name
-        self.segment = Segment(part, plan)
+        self.segment = Segment(part, plan, slots.same)
         self.compiler = Compiler(
             self.segment, part.device, any("/device:CPU" not in p.device for p in plan.parts)
         )
@@ -57,6 +57,9 @@ class SegmentItem:
         self.kept_shape = self.segment.kept_shape()
         self.owned = [s for s in self.writing if s in [self.stores[i] for i in self.segment.owned]]
         self.reading = self.segment.only_reads()
+        #: for the staleness of gradients: the variables that it reads only, and those that it does not just assign to
+        self.taking = {self.stores[i] for i in set(self.segment.reads).difference(self.segment.writes)}
+        self.changing = {self.stores[i] for i in self.segment.advanced()}
 
     def run(self, ctx: ExecutionContext, values: Values) -> None:
         """Runs the segment and makes its variable updates visible, all or none."""
@@ -67,7 +70,11 @@ class SegmentItem:
             for i, value in read.items():
                 if value is None:
                     raise uninitialized(self.segment.variables[i])
+            if ctx.versions is not None:
+                ctx.versions.note_read(self.taking)
             return
+        if ctx.versions is not None:  # before it computes: that may take long
+            ctx.versions.note_read(self.taking)
         try:
             self._compute(ctx, values)
         except TooLong:
@@ -79,13 +86,15 @@ class SegmentItem:
         inputs = [values[i] for i in self.ins]
         compiled = self._program(inputs) if self.compiler.wanted() else None
         opened: list[VariableStore] = []
-        made: list[Any] = []
+        results: list[Any] = []
         held: list[Any] = []
         packing: Packing | None = None
         packs: list[Any] = []
         try:
             if self.writing:
                 self.locks.acquire(held)
+            if ctx.observer is not None:
+                ctx.observer.look(self, ctx, inputs)
             if compiled is not None:
                 compiled, packs = self._still_valid(compiled, inputs, held)
                 packing = compiled.packing if compiled is not None and packs else None
@@ -96,13 +105,13 @@ class SegmentItem:
             if compiled is None:
                 outputs = self._interpreted(ctx, inputs, state)
             else:
-                outputs = self._in_xla(ctx, compiled, inputs, state, packs, made)
+                outputs = self._in_xla(ctx, compiled, inputs, state, packs, results)
             for w, op in self.kept_shape.items():
                 _need_same_shape(op, self.stores[w].value, state[w])
             if self.writing:
-                self._publish(state, packing, made)
+                self._publish(ctx, state, packing, results)
         except BaseException:
-            self._replace_consumed(packing, made)
+            self._replace_consumed(packing, results)
             raise
         finally:
             for store in opened:
@@ -120,12 +129,12 @@ class SegmentItem:
         compiler = self.compiler
         if self._lacks_optional():
             return None
-        found = self._found(inputs)
-        if found is None:
+        result = self._found(inputs)
+        if result is None:
             return compiler.program(inputs, self._state(self.segment.reads))
         if compiler.varying is not None:
             compiler.varying.runs += 1
-        return found
+        return result
 
     def _found(self, inputs: Values) -> CompiledSegment | None:
         """The program for this run, if it is compiled already."""
@@ -139,10 +148,10 @@ class SegmentItem:
     ) -> tuple[CompiledSegment | None, list[Any]]:
         """The program and the arrays of its packs. We have the locks now: what it was chosen for may have changed before."""
         if self.compiler.static_variables:
-            found = self._found(inputs)
-            if found is None:
+            program = self._found(inputs)
+            if program is None:
                 return None, []
-            compiled = found
+            compiled = program
         if not compiled.packing.packs:
             return compiled, []
         packs = compiled.packing.take(held)
@@ -151,9 +160,13 @@ class SegmentItem:
             return None, []
         return compiled, packs
 
-    def _publish(self, state: Values, packing: Packing | None, made: list[Any]) -> None:
+    def _publish(
+        self, ctx: ExecutionContext, state: Values, packing: Packing | None, results: list[Any]
+    ) -> None:
         """Makes new values current."""
-        if packing is None or not made:
+        if ctx.versions is not None:
+            ctx.versions.note_update(self.changing, () if packing is None else packing.packs)
+        if packing is None or not results:
             packing, writes = None, self.segment.writes
         else:
             writes = packing.writes
@@ -161,7 +174,7 @@ class SegmentItem:
             if state[w] is not None:
                 self.stores[w].swap(state[w])
         if packing is not None:
-            packing.replace(made[0][1][len(writes) :])
+            packing.replace(results[0][1][len(writes) :])
 
     def _owned_by(self, compiled: CompiledSegment | None) -> list[VariableStore]:
         """The variables whose memory this run changes, in the order of their locks."""
@@ -266,7 +279,7 @@ class SegmentItem:
         inputs: Values,
         state: Values,
         packs: list[Any],
-        made: list[Any],
+        results: list[Any],
     ) -> Values:
         segment, packing = self.segment, compiled.packing
         streams = [ctx.streams.take(s.op, n) for s, n in zip(segment.rng_steps, compiled.skips, strict=True)]
@@ -279,7 +292,7 @@ class SegmentItem:
         given = inputs if compiled.padding is None else compiled.padding.arguments(inputs)
         args = self.compiler.arguments(given, variables, streams, compiled.joined, owned, compiled.cpu)
         try:
-            outputs, written, ok = compiled.run(args, made)
+            outputs, written, ok = compiled.run(args, results)
             if compiled.padding is not None:
                 outputs = compiled.padding.cut(inputs, outputs)
             if self.compiler.on_trial:
@@ -316,13 +329,13 @@ class SegmentItem:
             if state[i] is None:
                 state[i] = self.stores[i].value
 
-    def _replace_consumed(self, packing: Packing | None, made: list[Any]) -> None:
+    def _replace_consumed(self, packing: Packing | None, results: list[Any]) -> None:
         """After an interrupt: if the program has consumed old values, makes its new ones current; forgets them if it failed."""
         writes = self.segment.writes if packing is None else packing.writes
         stores = [self.stores[w] for w in writes]
         if not any(_is_gone(store.value) for store in stores):
             return
-        _, written, ok = made[0] if made else ((), [None] * len(stores), [False])
+        _, written, ok = results[0] if results else ((), [None] * len(stores), [False])
         whole = not ok or np.asarray(ok[0])
         for store, value in zip(stores, written, strict=False):
             if _is_gone(store.value) or whole:

@@ -128,11 +128,11 @@ class TracedLoop:
         # How far the streams move is known only after drawing from them.
         with streams.drawing([step.op for step in drawing]):
             taken = [streams.take(step.op, 0) for step in drawing]
-            made, iterations = program.run(initial, fixed, contents, state, taken, look)
-            if made is not None:
+            result, iterations = program.run(initial, fixed, contents, state, taken, look)
+            if result is not None:
                 for step, blocks in zip(drawing, program.blocks, strict=True):
                     streams.take(step.op, blocks * iterations)
-            return made
+            return result
 
     def _key(
         self, initial: Values, fixed: Values, contents: list[Content], max_iterations: int | None
@@ -162,9 +162,9 @@ class TracedLoop:
                 # Compiling may find values that must be part of the key: here, or in another thread meanwhile.
                 key = self._key(initial, fixed, contents, max_iterations)
                 if key not in self.programs:
-                    made = self._compile(initial, fixed, contents, state, max_iterations)
+                    program = self._compile(initial, fixed, contents, state, max_iterations)
                     key = self._key(initial, fixed, contents, max_iterations)
-                    self.programs[key] = made
+                    self.programs[key] = program
         return self.programs[key]
 
     def _max_iterations(self, initial: Values, fixed: Values) -> int | None:
@@ -207,9 +207,9 @@ class _Part:
 
     def __init__(self, loop: Loop, plan: Plan, device: str) -> None:
         feeds = {t: i for i, t in enumerate(plan.feeds)}
-        made = [t for t in dict.fromkeys(plan.fetches) if t not in feeds and t not in plan.constants]
+        computed = [t for t in dict.fromkeys(plan.fetches) if t not in feeds and t not in plan.constants]
         ops = [op for op in plan.ops if not op.spec.variable]
-        self.segment = Segment(Part(PartKind.SEGMENT, ops, device, made), plan)
+        self.segment = Segment(Part(PartKind.SEGMENT, ops, device, computed), plan)
         for step in self.segment.steps:
             if step.op.type in STORES:
                 step.kernel = StoreKernel(step.op)
@@ -227,7 +227,7 @@ class _Part:
             elif t in plan.constants:
                 self.fetches.append(("constant", plan.constants[t]))
             else:
-                self.fetches.append(("made", self.segment.output_codes[made.index(t)]))
+                self.fetches.append(("made", self.segment.output_codes[computed.index(t)]))
 
     def leave_out(self, sums: list[LoopSum]) -> None:
         """Leaves these sums to be computed after the loop."""
@@ -259,13 +259,13 @@ class _Part:
             for step in segment.rng_steps
             if step.op.spec.rng is not None
         ]
-        found = []
+        result = []
         for kind, what in self.fetches:
             if kind == "made":
-                found.append(values[what] if what >= 0 else current[~what])
+                result.append(values[what] if what >= 0 else current[~what])
             else:
-                found.append(given[what] if kind == "feed" else what)
-        return found
+                result.append(given[what] if kind == "feed" else what)
+        return result
 
 
 class _LoopProgram:
@@ -376,8 +376,8 @@ class _LoopProgram:
                 checked.append(True)
 
             moved = [later(jnp, s, carry[4] * n) for s, n in zip(streams, self.blocks, strict=True)]
-            made = iterate(carry[0], note, moved)
-            new = tuple(jnp.asarray(v) for v in made)
+            results = iterate(carry[0], note, moved)
+            new = tuple(jnp.asarray(v) for v in results)
             ok = carry[3]
             for flag in flags:
                 ok = ok & flag
@@ -406,10 +406,10 @@ class _LoopProgram:
             known = next((tuple(s) for s in value.shapes if s is not None), shape)
             count = len(value.elements)
             size, room = (arrays.pop(), room_for(count)) if self.roomy[i] else (count, count)
-            made = TracedArray(size, room, value.dtype.np_dtype, known, arrays[0], value.adds)
+            result = TracedArray(size, room, value.dtype.np_dtype, known, arrays[0], value.adds)
             for source, buffer in zip(sorted(value.grads), arrays[1:], strict=True):
-                made.grad(source).buffer = buffer
-            return made
+                result.grad(source).buffer = buffer
+            return result
         if isinstance(value, StackStore):
             return TracedStack(arrays[0], arrays[1], self.max_iterations)
         return self.known.get(i, arrays[0])
@@ -427,10 +427,10 @@ class _LoopProgram:
         learnt: dict[tuple[int, bytes | None], tuple[TracedArray | TracedStack, tuple[Dims, Any] | None]] = {}
 
         def rehearsal(variables: tuple[Array, ...]) -> tuple[tuple[Array, ...], Values]:
-            made = iterate(variables)
+            results = iterate(variables)
             for place, s in traced_stores(fixed):
                 learnt[place] = s, None if s.buffer is None else (s.buffer.shape, s.buffer.dtype)
-            return tuple(jnp.asarray(v) for v in made), self.loop.body.factors
+            return tuple(jnp.asarray(v) for v in results), self.loop.body.factors
 
         shapes, factors = jax.eval_shape(rehearsal, start)
         for s, v in zip(shapes, start, strict=True):

@@ -144,8 +144,8 @@ class Tracer:
         empty = [jnp.zeros(one.shape, one.dtype) for one in shapes[1]]
 
         def body(carry: tuple[Values, Values], constants: Values) -> tuple[Any, list[Array]]:
-            given, made, flags = one_round(carry[0], constants)
-            return (given, made), flags
+            given, outputs, flags = one_round(carry[0], constants)
+            return (given, outputs), flags
 
         (given, made), flags = self._jax.lax.scan(
             body, (first, empty), constants, length=repetition.stretch.rounds, unroll=repetition.unroll
@@ -161,10 +161,10 @@ class Tracer:
 
     def with_shapes(self) -> Values:
         """The values traced, with something of the right shape for those inside a loop."""
-        found = list(self._values)
+        result = list(self._values)
         for repetition, shapes in self._inside:
             for i, step in enumerate(repetition.steps):
-                made = [out for out in step.outs if out is not None]
-                for out, shape in zip(made, shapes[i % repetition.stretch.period], strict=True):
-                    found[out] = self._jax.ShapeDtypeStruct(shape, np.bool_)
-        return found
+                outputs = [out for out in step.outs if out is not None]
+                for out, shape in zip(outputs, shapes[i % repetition.stretch.period], strict=True):
+                    result[out] = self._jax.ShapeDtypeStruct(shape, np.bool_)
+        return result

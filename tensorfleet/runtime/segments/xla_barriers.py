@@ -8,6 +8,11 @@ takes more than a few operations is therefore computed once, behind a barrier.
 Worse, the library that XLA hands sums to takes over the matrix products that are summed, too. It computes a product of a
 product again for each block of the sum, which is up to thirty times slower. So a large product has a barrier as well.
 
+A value computed twice may differ in its last bit, because XLA joins a product and a sum into one instruction here and not
+there. That matters where it is compared with itself: the gradient of a maximum goes to the elements that equal it, and to
+none if the maximum was taken of another copy. So a value that is compared and has another user has a barrier too, unless
+it is only moved, added or cut off: those give the same bits every time.
+
 It also keeps XLA from copying a variable that it could change in place. XLA copies it unless all readers of the old value
 are sure to run before the update; a barrier around the two says so (decision 16).
 """
@@ -42,6 +47,30 @@ _MIN_STORED_PRODUCT_ELEMENTS = 1 << 14
 # These loop over all elements in a window. So many reads in a window take as long as one element of a plain loop.
 _WINDOWS = {f"DepthwiseConv2dNative{gradient}" for gradient in ("", "BackpropInput", "BackpropFilter")}
 _WINDOW_READS_PER_ELEMENT = 8
+# Ops that look for a value among the elements that it was computed from, and which of their inputs those are.
+_COMPARED_INPUTS = {
+    "Equal": (0, 1),
+    "NotEqual": (0, 1),
+    "MaxPoolGrad": (0,),
+    "MaxPoolGradV2": (0,),
+    "MaxPoolGradGrad": (0,),
+}
+_COMPARED_INPUTS |= {"MaxPoolGradGradV2": (0,), "MaxPool3DGrad": (0,), "FractionalMaxPoolGrad": (0,)}
+# Ops that give the same bits in every copy, as long as their inputs do.
+_SAME_BITS = {
+    "Abs",
+    "Add",
+    "AddV2",
+    "BiasAdd",
+    "BroadcastTo",
+    "ExpandDims",
+    "Identity",
+    "Maximum",
+    "Minimum",
+    "Neg",
+    "Pad",
+}
+_SAME_BITS |= {"Relu", "Relu6", "Reshape", "Slice", "Squeeze", "StridedSlice", "Sub", "Transpose"}
 # An update can only wait for a stored result. Storing costs nothing if it is so many times smaller than the variable.
 _MIN_READER_RATIO = 16
 
@@ -67,6 +96,11 @@ class Barriers:
             users = Counter(code for step in segment.steps for code in set(step.args))
             users.update(set(segment.output_codes))
         self._users = users
+        compared = {
+            step.args[i] for step in segment.steps for i in _COMPARED_INPUTS.get(step.kernel.op.type, ())
+        }
+        self._compared = {code for code in compared if users[code] > 1}
+        self._varying: set[int] = set()  # slots whose copies may differ in their last bits
         self._work: dict[int, int] = {}  # slot → operations to compute it from what is stored
         # Variables and values computed from them that are not stored, each with the stored results of its readers. By
         # identity: a tracer has no other.
@@ -102,21 +136,26 @@ class Barriers:
                 self.largest,
                 max(args[0].size, args[-1].size) * filters[0] * filters[1] // _WINDOW_READS_PER_ELEMENT,
             )
-        if computed.type in _STORED or computed.spec.heavy:
+        stored = computed.type in _STORED or computed.spec.heavy
+        if stored:
             work = 0
-        found = list(results)
+        varying = not stored and (computed.type not in _SAME_BITS or not self._varying.isdisjoint(step.args))
+        guarded = list(results)
         first = len(results) - len(step.outs)  # after the new values of updated variables
         for i, out in enumerate(step.outs, first):
             if out is None:
                 continue
-            repeated = work > _MAX_REPEATED_OPS and self._users[out] > 1 and _elementwise(found[i], args)
-            if repeated or _is_large_product(step, found[i]):
-                found[i] = self._jax.lax.optimization_barrier(found[i])
+            repeated = work > _MAX_REPEATED_OPS and self._users[out] > 1 and _elementwise(guarded[i], args)
+            compared = varying and out in self._compared and not isinstance(guarded[i], _CONCRETE)
+            if repeated or compared or _is_large_product(step, guarded[i]):
+                guarded[i] = self._jax.lax.optimization_barrier(guarded[i])
             else:
                 self._work[out] = work
+                if varying:
+                    self._varying.add(out)
         if not step.updates:
-            self._note_readers(args, found, work == 0)
-        return tuple(found)
+            self._note_readers(args, guarded, work == 0)
+        return tuple(guarded)
 
     def _note_readers(self, args: Values, results: Values, stored: bool) -> None:
         for value, readers in [self._read[id(a)] for a in args if id(a) in self._read]:

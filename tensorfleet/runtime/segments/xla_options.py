@@ -208,14 +208,14 @@ def _multiplications_by_library(jaxpr: Jaxpr | ClosedJaxpr) -> tuple[int, int]:
 
 
 def _is_high_or_batch(equation: JaxprEqn) -> bool:
-    made, work = _array(equation.outvars[0]), _multiplications(equation)
-    batch = math.prod(made.shape[:-2])
+    product, work = _array(equation.outvars[0]), _multiplications(equation)
+    batch = math.prod(product.shape[:-2])
     if batch > 1:
         (contracted, _), _ = equation.params["dimension_numbers"]
         by_rows = tuple(contracted) == (_array(equation.invars[0]).ndim - 1,)
         return by_rows and work >= batch * _EIGEN_MIN_BATCH_MULTIPLICATIONS
-    is_high = made.ndim == 2 and made.shape[0] >= _EIGEN_MIN_ROWS
-    return bool(is_high and made.shape[1] <= _EIGEN_MAX_WIDTH and work <= made.size * _EIGEN_MAX_WIDTH)
+    is_high = product.ndim == 2 and product.shape[0] >= _EIGEN_MIN_ROWS
+    return bool(is_high and product.shape[1] <= _EIGEN_MAX_WIDTH and work <= product.size * _EIGEN_MAX_WIDTH)
 
 
 def _has_barrier(jaxpr: Jaxpr | ClosedJaxpr) -> bool:

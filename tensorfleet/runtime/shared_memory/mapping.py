@@ -95,9 +95,9 @@ def _checked(address: int | None) -> int:
 
 @cache
 def _system() -> Any:
-    found = ctypes.CDLL(None, use_errno=True)
-    found.mmap.restype = ctypes.c_void_p
-    found.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_int64)
-    found.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
-    found.madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
-    return found
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.mmap.restype = ctypes.c_void_p
+    libc.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_int64)
+    libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
+    libc.madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+    return libc

@@ -10,6 +10,7 @@ That writes are seen in the order they were made in is a promise of x86 processo
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 import sys
@@ -52,12 +53,12 @@ def board_of(stores: Sequence[Any]) -> VariableBoard | None:
     """The board with the values of some variables, in this order; None when there can be none, or not now."""
     key = tuple(map(id, stores))
     with _lock:
-        found = _up.get(key)
-        if found is None and len(_up) < _MAX_BOARDS and are_possible():
-            found = _put_up(stores)
-            if found is not None:
-                _up[key] = found
-        return found
+        board = _up.get(key)
+        if board is None and len(_up) < _MAX_BOARDS and are_possible():
+            board = _put_up(stores)
+            if board is not None:
+                _up[key] = board
+        return board
 
 
 def _put_up(stores: Sequence[Any]) -> VariableBoard | None:
@@ -95,6 +96,8 @@ class VariableBoard:
     def __init__(self, stores: Sequence[Any], values: Sequence[Any]) -> None:
         """The caller holds the locks of all stores."""
         self.values = values  # what their types and shapes are
+        #: of each variable its place, its number, and its version before the first change that is shown
+        self.versions = [(i, store.order, store.updates) for i, store in enumerate(stores)]
         head = head_of(len(stores))
         starts, size = [], head
         for value in values:
@@ -164,10 +167,15 @@ class BoardReader:
         self._counts = slice(_COUNTS, _COUNTS + 8 * len(layout))
         self._body = np.frombuffer(memory, np.uint8, offset=head_of(len(layout)))
         self._lock = threading.Lock()
+        #: of a read
+        self.value_bytes = sum(dtype.itemsize * math.prod(shape) for dtype, shape, _ in layout)
         self.spare: np.ndarray | None = None
 
-    def read(self) -> list[np.ndarray] | None:
-        """The values, all of one moment. None when the board is down, or is changed too often."""
+    def read(self, counts: list[np.ndarray] | None = None) -> list[np.ndarray] | None:
+        """The values, all of one moment. None when the board is down, or is changed too often.
+
+        Adds to `counts` those of the places: each goes up by two with every change since the board was put up.
+        """
         memory = self._memory
         memory[0] = 1  # tells the server that somebody reads
         with self._lock:
@@ -177,6 +185,8 @@ class BoardReader:
                 if not (np.frombuffer(before, np.uint64) & _ODD).any():
                     copy[:] = self._body
                     if memory[self._counts] == before:
+                        if counts is not None:
+                            counts.append(np.frombuffer(before, np.uint64))
                         return [np.ndarray(shape, dtype, copy, start) for dtype, shape, start in self._layout]
                 os.sched_yield()
         return None

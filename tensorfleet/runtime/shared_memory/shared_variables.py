@@ -71,9 +71,9 @@ class SharedBlock:
         assert self._memory is not None
         memory, self._memory = self._memory, None
         memory.block = self  # what lies in it leads here
-        made = np.ndarray(shape, dtype, memory, HEAD_BYTES)
-        self._watch = weakref.ref(made, lambda _: self._left(memory))
-        return made
+        array = np.ndarray(shape, dtype, memory, HEAD_BYTES)
+        self._watch = weakref.ref(array, lambda _: self._left(memory))
+        return array
 
     def _left(self, memory: Any) -> None:
         del self._watch, memory.block  # they lead to each other
@@ -139,8 +139,8 @@ def _closed(descriptor: int) -> None:
 
 def block_of(value: object) -> SharedBlock | None:
     """Where a value lies, if it can be lent."""
-    found = getattr(_memory_of(value), "block", None) if type(value) is np.ndarray else None
-    return found if type(found) is SharedBlock else None
+    block = getattr(_memory_of(value), "block", None) if type(value) is np.ndarray else None
+    return block if type(block) is SharedBlock else None
 
 
 def _memory_of(array: np.ndarray) -> Any:
@@ -164,9 +164,9 @@ def copied(value: Array) -> np.ndarray:
     block = _new_block(value.nbytes) if is_lendable(value) else None
     if block is None:
         return copied_in_parts(np.asarray(value))
-    made = block.array(value.shape, value.dtype)
-    np.copyto(made, value)
-    return made
+    copy = block.array(value.shape, value.dtype)
+    np.copyto(copy, value)
+    return copy
 
 
 def _new_block(size: int) -> SharedBlock | None:

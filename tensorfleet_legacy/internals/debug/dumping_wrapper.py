@@ -6,9 +6,7 @@ output, what was done to it (nothing: `DebugIdentity`) and the time, in microsec
 
 from __future__ import annotations
 
-import hashlib
 import itertools
-import json
 import os
 import re
 import time
@@ -18,12 +16,9 @@ from typing import Any
 from tensorfleet.api.train.session_run_hook import SessionRunArgs, SessionRunHook
 from tensorfleet.base.naming import export
 from tensorfleet.graph.operation import Tensor
-from tensorfleet.graph.tensor_proto import make_tensor_proto
+from tensorfleet.session import debug_dumps
 from tensorfleet.session.fetches import fetch_plan
 from tensorfleet_legacy.internals.debug.local_cli_wrapper import WrappedSession, computed
-
-_DEVICE = "_tfdbg_device_,job_localhost,replica_0,task_0,device_CPU_0"
-_IDENTITY = "DebugIdentity"
 
 
 @export("python.debug.WatchOptions", "python.debug.wrappers.framework.WatchOptions")
@@ -38,7 +33,7 @@ class WatchOptions:
         tensor_dtype_regex_whitelist: str | None = None,
         tolerate_debug_op_creation_failures: bool = False,
     ) -> None:
-        self.debug_ops = debug_ops or [_IDENTITY]
+        self.debug_ops = debug_ops or [debug_dumps.IDENTITY]
         self.node_name_regex_whitelist = node_name_regex_whitelist
         self.op_type_regex_whitelist = op_type_regex_whitelist
         self.tensor_dtype_regex_whitelist = tensor_dtype_regex_whitelist
@@ -81,65 +76,31 @@ class _Dumps:
         self, graph: Any, fetches: Any, feed_dict: Any, tensors: list[Tensor], values: list[Any]
     ) -> None:
         """Writes the folder of a run."""
-        from tensorfleet.base.protos import Event
-
         number, now = next(self._number), time.time_ns() // 1000
         folder = os.path.join(self._root, f"run_{now}_{number}")
-        device = os.path.join(folder, _DEVICE)
-        os.makedirs(device)
-        graph_def = graph.as_graph_def()
-        # The step computes in one place here: that the graph says other devices would make readers look for them.
-        for node in graph_def.node:
-            node.device = "/job:localhost/replica:0/task:0/device:CPU:0"
-        digest = hashlib.sha256(graph_def.SerializeToString(deterministic=True)).hexdigest()[:16]
-        self._event(
-            os.path.join(device, f"_tfdbg_graph_hash{digest}_{now}"),
-            Event(wall_time=now / 1e6, graph_def=graph_def.SerializeToString()),
-        )
-        self._information(folder, number, now, graph, fetches, feed_dict)
+        os.makedirs(folder)
+        write_run(folder, number - 1, graph, fetches, feed_dict)
         for i, (tensor, value) in enumerate(zip(tensors, values, strict=True)):
-            self._tensor(device, tensor, value, now + i)
+            debug_dumps.write_tensor(folder, tensor, value, now + i)
 
-    def _information(
-        self, folder: str, number: int, now: int, graph: Any, fetches: Any, feed_dict: Any
-    ) -> None:
-        result, targets, _ = fetch_plan(graph, fetches, [], None)
-        feeds = [str(getattr(key, "name", key)) for key in feed_dict or ()]
-        core = {
-            "global_step": number - 1,
-            "session_run_index": number - 1,
-            "executor_step_index": number - 1,
-            "input_names": feeds,
-            "output_names": [t.name for t in result],
-            "target_nodes": [op.name for op in targets],
-        }
-        texts = {
-            f"_tfdbg_core_metadata_sessionrun{number - 1:014d}": json.dumps(core),
-            "_tfdbg_fetches_info_": repr(fetches),
-            "_tfdbg_feed_keys_info_": repr(feeds),
-        }
-        from tensorfleet.base.protos import Event
 
-        for name, text in texts.items():
-            event: Any = Event(wall_time=now / 1e6)
-            event.log_message.message = text
-            self._event(os.path.join(folder, name), event)
-
-    def _tensor(self, device: str, tensor: Tensor, value: Any, now: int) -> None:
-        from tensorfleet.base.protos import Event
-
-        event: Any = Event(wall_time=now / 1e6)
-        result = event.summary.value.add(
-            tag=tensor.op.name, node_name=f"{tensor.op.name}:{tensor.value_index}:{_IDENTITY}"
-        )
-        result.tensor.CopyFrom(make_tensor_proto(value, tensor.dtype.base_dtype))
-        scope, _, leaf = tensor.op.name.rpartition("/")
-        os.makedirs(os.path.join(device, scope), exist_ok=True)
-        self._event(os.path.join(device, scope, f"{leaf}_{tensor.value_index}_{_IDENTITY}_{now}"), event)
-
-    def _event(self, path: str, event: Any) -> None:
-        with open(path, "wb") as file:
-            file.write(event.SerializeToString())
+def write_run(folder: str, number: int, graph: Any, fetches: Any, feed_dict: Any) -> None:
+    """Writes the graph of a run, and what it is for."""
+    now = time.time_ns() // 1000
+    result, targets, _ = fetch_plan(graph, fetches, [], None)
+    feeds = [str(getattr(key, "name", key)) for key in feed_dict or ()]
+    core = {
+        "global_step": number,
+        "session_run_index": number,
+        "executor_step_index": number,
+        "input_names": feeds,
+        "output_names": [t.name for t in result],
+        "target_nodes": [op.name for op in targets],
+    }
+    debug_dumps.write_graph(folder, graph, now)
+    debug_dumps.write_core_metadata(folder, now, core)
+    debug_dumps.write_text(folder, "_tfdbg_fetches_info_", repr(fetches), now)
+    debug_dumps.write_text(folder, "_tfdbg_feed_keys_info_", repr(feeds), now)
 
 
 @export(

@@ -8,6 +8,7 @@ from tensorfleet.base import errors
 from tensorfleet.cluster import messages
 from tensorfleet.cluster.master import shared_memory_reads as posted
 from tensorfleet.cluster.transport import wire
+from tensorfleet.cluster.transport.traffic import SharedReads
 from tensorfleet.runtime.shared_memory import server_reads as boards
 from tensorfleet.testing.cluster import ProcessCluster
 from tests.support.waiting import in_background
@@ -214,9 +215,12 @@ class Connections:
     def is_open(self):
         return self.is_free
 
+    def reads_of(self, size):
+        return SharedReads()
+
     def call_for(self, message, take, deadline):
         self.boards += 1
-        return type("Shown", (), {"read": lambda self: ["values"]})()
+        return type("Shown", (), {"value_bytes": 4, "read": lambda self: ["values"]})(), []
 
 
 def test_a_board_is_kept_while_others_use_all_connections_and_forgotten_with_the_task_that_put_it_up():
@@ -241,6 +245,7 @@ def test_a_board_is_kept_while_others_use_all_connections_and_forgotten_with_the
         ({"size": 64, "count": 1}, 1, "another size"),
         ({"size": 192, "count": 1}, 0, "with 0 tensors, not 1"),
         ({"size": 192, "count": 2}, 1, "where there are 2"),
+        ({"size": 192, "count": 1, "versions": [[1, 5, 5]]}, 1, "a value that it does not have"),
     ],
 )
 def test_an_answer_about_a_board_that_makes_no_sense_is_refused(ends, told, count, why):
@@ -252,4 +257,4 @@ def test_an_answer_about_a_board_that_makes_no_sense_is_refused(ends, told, coun
     frame = wire.Frame(messages.OK, json.dumps(told).encode(), [np.frombuffer(blob, np.uint8)] * count)
     with pytest.raises(errors.InvalidArgumentError, match=why):
         posted._reader(ends[0], frame)
-    assert posted._reader(ends[0], wire.Frame(messages.OK, b"", [])) is None
+    assert posted._reader(ends[0], wire.Frame(messages.OK, b"", [])) == (None, [])

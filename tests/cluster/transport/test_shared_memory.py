@@ -15,6 +15,7 @@ from tensorfleet.cluster import messages
 from tensorfleet.cluster.transport import shared_memory as shared
 from tensorfleet.cluster.transport import wire
 from tensorfleet.cluster.transport.tensor_bytes import describe
+from tensorfleet.kernels.aligned_memory import is_fixed
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the memory has no name only on Linux")
 
@@ -78,6 +79,14 @@ def test_tensors_that_are_kept_stay_as_they_are(ends):
     assert len(ends[0]._outbox.segments) == 4
     for i, (part, other) in enumerate(kept):
         assert (part == i).all() and (other == -i).all()
+
+
+@pytest.mark.parametrize("count", [LARGE, 1 << 21])  # small and large pages
+def test_nobody_needs_a_copy_of_tensors_that_lie_there(ends, count):
+    large, small = passed(ends, np.ones(count, np.float32), np.zeros(3))
+    assert is_fixed(large) and is_fixed(small[1:])
+    (alone,) = passed(ends, np.zeros(3))  # through the socket
+    assert not is_fixed(alone)
 
 
 def test_a_larger_body_gets_a_larger_segment(ends):

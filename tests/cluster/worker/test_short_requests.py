@@ -29,13 +29,15 @@ class Work:
         self.does = lambda: [np.float32(1)]
         self.ran_in = []
         self.is_short = True
-        stage = types.SimpleNamespace(reply=[0], given=0, is_short=lambda total: self.is_short)
+        stage = types.SimpleNamespace(
+            reply=[0], given=0, last_seconds=0.0, is_short=lambda total: self.is_short
+        )
         self.known = types.SimpleNamespace(stages={7: stage}, cancelled={})
 
     def session(self, handle):
         return self.known
 
-    def run_alone(self, session, stage, timeout, given):
+    def run_alone(self, session, stage, timeout, given, versions=None):
         self.ran_in.append(threading.current_thread().name)
         return self.does()
 

@@ -1,5 +1,6 @@
 """Programs that are compiled beside the steps."""
 
+import gc
 import subprocess
 import sys
 import threading
@@ -40,6 +41,18 @@ def test_jobs_are_done_in_order_with_shorter_turns_and_the_thread_ends():
     assert background.wait(SECONDS)
     assert done == [(0, True), (1, True), (2, True)]
     assert sys.getswitchinterval() == usual
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_garbage_is_collected_after_the_jobs_if_the_program_wants_it(enabled):
+    was, seen = gc.isenabled(), []
+    (gc.enable if enabled else gc.disable)()
+    try:
+        background.start(lambda: seen.append(gc.isenabled()))
+        assert background.wait(SECONDS)
+        assert (seen, gc.isenabled()) == ([False], enabled)
+    finally:
+        (gc.enable if was else gc.disable)()
 
 
 def test_steps_go_on_in_numpy_until_the_program_is_there(beside, session, monkeypatch):

@@ -88,3 +88,28 @@ def test_nor_those_of_an_einsum(always_compile, session):
     (item,) = session._prepare(total, {x: 0}).program.items
     (program,) = item.compiler.programs.values()
     assert all(block.count(" dot(") == 1 for block in blocks_with(program.call, "dot"))
+
+
+def test_the_gradient_of_a_maximum_finds_it_where_the_maximum_was_taken(always_compile, session):
+    x = tf.placeholder(tf.float32, [3, 37, 5])
+    scores = tf.exp(-tf.abs(x)) + tf.reduce_logsumexp(x, axis=1, keepdims=True) * 0.1
+    best = tf.nn.relu(x) + tf.reduce_max(scores, axis=1, keepdims=True)
+    rest = tf.cumsum(x, axis=1, reverse=True, exclusive=True) * 0.1
+    (gradient,) = tf.gradients(tf.reduce_mean(tf.square(tf.tanh(best) + tf.tanh(rest))), [x])
+    # A sum of the maxima alone: each of the 15 has one element that gets all of its gradient.
+    (one_each,) = tf.gradients(tf.reduce_max(scores, axis=1), [scores])
+    for seed in range(10):
+        value = np.random.RandomState(seed).randn(3, 37, 5).astype("f")
+        compiled, chosen = session.run([gradient, one_each], {x: value})
+        assert np.isfinite(compiled).all()
+        np.testing.assert_array_equal(chosen.sum(1), np.ones((3, 5), "f"))
+        np.testing.assert_allclose(compiled, _in_pieces(gradient, x, value), rtol=1e-4, atol=1e-6)
+
+
+def _in_pieces(gradient, x, value):
+    """The same, in a session that runs each operation by itself."""
+    ops, fetches = gradient.graph.get_operations(), []
+    for op in ops:
+        fetches += [t for t in op.outputs if t.dtype == tf.float32 and op.type != "Placeholder"]
+    with tf.Session(graph=gradient.graph) as sess:
+        return dict(zip(fetches, sess.run(fetches, {x: value}), strict=True))[gradient]

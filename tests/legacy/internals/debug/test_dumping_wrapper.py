@@ -35,8 +35,8 @@ def test_every_run_has_a_folder_of_what_it_computed(tmp_path):
     first, second = sorted(tmp_path.iterdir(), key=lambda p: int(p.name.rpartition("_")[2]))
     assert dumped(first)["scope/y:0"].tolist() == [2.0, 4.0] and dumped(first)["z:0"].tolist() == [3.0, 5.0]
     assert dumped(second)["z:0"].tolist() == [1.0, 1.0]
-    names = {p.name.rstrip("0123456789") for p in first.iterdir()}
-    assert names >= {"_tfdbg_core_metadata_sessionrun", "_tfdbg_fetches_info_", "_tfdbg_feed_keys_info_"}
+    names = {p.name.rstrip("_0123456789") + "_" for p in first.iterdir()}
+    assert names >= {"_tfdbg_core_metadata_sessionrun_", "_tfdbg_fetches_info_", "_tfdbg_feed_keys_info_"}
 
 
 def test_only_what_is_of_interest(tmp_path):

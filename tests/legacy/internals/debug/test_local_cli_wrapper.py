@@ -18,7 +18,8 @@ def test_a_wrapped_session_names_what_its_filter_finds(session, bad, capsys):
     x, y = bad
     wrapped = debug.LocalCLIDebugWrapperSession(session)
     wrapped.add_tensor_filter("has_inf_or_nan", debug.has_inf_or_nan)
-    capsys.readouterr()
+    assert wrapped.run({"y": y}, {x: 1.0}) == {"y": 1.0}
+    assert "nobody types" in capsys.readouterr().err
     assert wrapped.run({"y": y}, {x: 1.0}) == {"y": 1.0}
     assert capsys.readouterr().err == ""
     wrapped.run(y, {x: -1.0})

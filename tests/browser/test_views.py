@@ -1,0 +1,127 @@
+"""The other views, of a simulated run."""
+
+import json
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tensorfleet.cli.dashboard.simulated import SimulatedRun
+from tests.browser.conftest import go
+
+pytestmark = pytest.mark.browser
+
+VIEWS = ("Overview", "Placement", "Variables", "Timeline", "Logs", "Task", "Settings")
+
+
+def test_every_view_opens_by_its_link_and_by_its_address(visit):
+    page = visit()
+    for view in VIEWS:
+        go(page, view)
+        expect(page.get_by_role("link", name=view, exact=True)).to_have_attribute("aria-current", "page")
+        expect(page.locator("main h2").first).to_be_visible()
+    page.reload()
+    expect(page.get_by_role("link", name="Settings")).to_have_attribute("aria-current", "page")
+    expect(page.locator("main")).to_contain_text("TENSORFLEET_WIRE")
+
+
+def test_placement_is_a_tree_by_task_and_can_be_searched(visit):
+    page = visit()
+    go(page, "Placement")
+    page.locator("summary", has_text="ps/0").click()
+    expect(page.locator(".op", has_text="embeddings").first).to_contain_text("VariableV2")
+    expect(page.locator("summary", has_text="ps/0")).to_have_count(1)
+    page.get_by_label("Search operations").fill("biasadd")
+    expect(page.locator(".op").first).to_contain_text("worker/0")
+    page.get_by_label("Search operations").fill("dense_1/kernal")
+    expect(page.locator("main")).to_contain_text("Near: dense_1/kernel")
+
+
+def test_variables_are_sorted_filtered_and_asked_of_one_task(visit):
+    page = visit()
+    go(page, "Variables")
+    first = page.locator("tbody tr").first
+    expect(first).to_contain_text("embeddings")
+    expect(first).to_contain_text("512 MB")
+    page.get_by_role("button", name="Variable").click()
+    expect(first).to_contain_text("dense_1/bias")
+    page.get_by_label("Filter variables").fill("embedings")
+    expect(page.locator("main")).to_contain_text("No variable matches embedings. Near: embeddings")
+    page.get_by_label("Filter variables").fill("")
+    page.get_by_label("Whose variables").select_option("ps/1")
+    expect(page.locator("tbody tr")).to_have_count(5)
+    expect(first).to_contain_text("ps/1")
+
+
+def test_a_trace_is_drawn_and_downloads_as_a_chrome_trace(visit, tmp_path):
+    page = visit()
+    go(page, "Timeline")
+    page.get_by_label("Number of steps").fill("7")
+    page.get_by_role("button", name="Trace the next steps").click()
+    expect(page.locator("canvas.lanes")).to_be_visible()
+    expect(page.locator("main")).to_contain_text("events in")
+    expect(page.locator("canvas.lanes")).to_have_attribute("aria-label", re.compile("with 42 transfers"))
+    with page.expect_download() as coming:
+        page.get_by_role("button", name="Download").click()
+    coming.value.save_as(tmp_path / "trace.json")
+    trace = json.loads((tmp_path / "trace.json").read_text())
+    steps = [e for e in trace["traceEvents"] if e["ph"] == "X" and e["name"] == "compute"]
+    assert len(steps) == 3 * 7
+
+
+def test_logs_follow_a_task_and_can_be_filtered(visit):
+    page = visit()
+    go(page, "Logs")
+    page.get_by_label("Task whose log is shown").select_option("worker/1")
+    expect(page.locator("pre.log .line").first).to_contain_text("worker/1]")
+    last = page.locator("pre.log .line").last
+    before = last.inner_text()
+    expect(last).not_to_have_text(before)
+    page.get_by_label("Filter lines").fill("waited")
+    expect(page.locator("pre.log .line").first).to_contain_text("waited 1.2 s")
+    expect(page.locator("pre.log .line").first).to_have_class(re.compile("warn"))
+
+
+def test_a_task_shows_its_stacks_profile_and_tensors(visit):
+    page = visit()
+    page.locator("a.task-link", has_text="worker/2").click()
+    expect(page.get_by_role("heading", name="worker/2")).to_be_visible()
+    page.get_by_role("button", name="Show the stacks").click()
+    expect(page.locator(".thread").first).to_contain_text("waits for ps/0: dense_1/kernel/read for 420 ms")
+    expect(page.locator(".frames").first).to_contain_text("train.py:61")
+    page.get_by_role("button", name="Sample").click()
+    expect(page.locator("svg.flame")).to_contain_text("XLA: fusion")
+    page.get_by_label("Name of a tensor").fill("dense_1/Relu:0")
+    page.get_by_role("button", name="Watch").click()
+    expect(page.locator("main")).to_contain_text("float32 [128, 512]")
+
+
+def test_an_unknown_tensor_offers_the_nearest_names(visit):
+    page = visit()
+    go(page, "Task")
+    page.get_by_label("Name of a tensor").fill("dense_1/Relo:0")
+    page.keyboard.press("Enter")
+    expect(page.locator(".ask-status.bad")).to_contain_text("Near: dense_1/Relu:0")
+
+
+def test_a_task_that_does_not_answer_is_said_to_be_silent(visit):
+    run = SimulatedRun()
+    run.silence("worker/0")
+    page = visit(run)
+    page.locator("a.task-link", has_text="worker/0").click()
+    page.get_by_role("button", name="Show the stacks").click()
+    expect(page.locator(".ask-status.bad")).to_have_text("worker/0 does not answer: it is silent.")
+
+
+def test_a_task_that_does_not_exist_is_said_so(visit):
+    page = visit()
+    go(page, "Task")
+    page.evaluate("location.hash = '#/task/worker-99'")
+    expect(page.locator("main")).to_contain_text("This run has no task worker/99.")
+
+
+def test_settings_that_differ_come_first(visit):
+    page = visit()
+    go(page, "Settings")
+    expect(page.locator("tbody tr.set")).to_have_count(2)
+    expect(page.locator("tbody tr").first).to_contain_text("TENSORFLEET_WIRE")
