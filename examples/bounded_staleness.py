@@ -32,10 +32,10 @@ MOST = 100  # staleness is counted up to here
 
 def read_flags() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--steps", type=int, default=300, help="updates of each training (300)")
+    parser.add_argument("--steps", type=int, default=600, help="updates of each training (600)")
     parser.add_argument("--bound", type=int, default=2, help="for drop and wait (2)")
     parser.add_argument("--delay", type=float, default=0.02, help="seconds that the slow worker takes (0.02)")
-    parser.add_argument("--learning_rate", type=float, default=0.2, help="of gradient descent (0.2)")
+    parser.add_argument("--learning_rate", type=float, default=0.1, help="of gradient descent (0.1)")
     parser.add_argument("--plot", help="draw how stale gradients were into this file (needs matplotlib)")
     if "TF_CONFIG" not in os.environ:
         parser.error(f"this is a task of a cluster: tensorfleet run --ps 1 --workers 3 {sys.argv[0]}")
