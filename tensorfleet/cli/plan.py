@@ -11,9 +11,9 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Protocol
 
 from tensorfleet.base import settings
-from tensorfleet.cli.hosts import Host
 from tensorfleet.cli.scripts.bootstrap import CLUSTER_FILE, LAUNCHER
 from tensorfleet.cli.scripts.environment import (
     asks_for_ps,
@@ -51,6 +51,18 @@ SERVER_JOBS = ("ps",)
 ALONE_JOB = "main"
 
 
+class Node(Protocol):
+    """A machine that an engine starts tasks on."""
+
+    @property
+    def python(self) -> str:
+        """The command of its Python, which has TensorFleet."""
+
+    @property
+    def shown(self) -> str:
+        """Its name, for people."""
+
+
 @dataclass(frozen=True)
 class Task:
     """One process of a run."""
@@ -60,7 +72,7 @@ class Task:
     address: str | None
     command: list[str]
     environment: dict[str, str]  # in addition to the launcher's own
-    host: Host | None = None  # None: this machine
+    host: Node | None = None  # None: this machine
     starts_copies: bool = False  # tasks of its cluster, as processes that may outlive it
 
     @property
@@ -82,7 +94,7 @@ class Task:
         """The command with its environment as one could type it, without secrets."""
         shown = {k: ("..." if k == TOKEN else v) for k, v in self.environment.items() if k != LAUNCHER}
         pairs = " ".join(f"{k}={shlex.quote(v)}" for k, v in sorted(shown.items()))
-        where = f"ssh {self.host.destination} " if self.host else ""
+        where = f"on {self.host.shown}: " if self.host else ""
         return f"{where}{pairs} {shlex.join(self.command)}"
 
 
@@ -106,7 +118,8 @@ class Place:
     """Where a task of the cluster runs and listens."""
 
     address: str
-    host: Host | None = None
+    #: None: this machine, as a process of the launcher
+    host: Node | None = None
 
 
 @dataclass(frozen=True)
