@@ -1,0 +1,153 @@
+"""The launcher's connection to a Ray cluster: quiet, and with errors in one sentence."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import signal
+import socket
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+from tensorfleet.cli.engines.base import EngineError
+
+ADDRESS = "RAY_ADDRESS"
+_CONNECT_SECONDS = 5.0
+#: set by Ray in the entry point of `ray job submit`: the job's runtime environment among others
+_JOB_CONFIG = "RAY_JOB_CONFIG_JSON_ENV_VAR"
+_QUIET = {
+    "RAY_BACKEND_LOG_LEVEL": "fatal",
+    "RAY_DISABLE_IMPORT_WARNING": "1",
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+}
+
+
+def ray_library() -> Any:
+    """The Ray library, or an error that says how to get it."""
+    try:
+        import ray
+    except ImportError as error:
+        raise EngineError(
+            f"Ray is not installed ({error}). Install it with: pip install 'tensorfleet[ray]'"
+        ) from None
+    return ray
+
+
+def is_job() -> bool:
+    """Whether this is the entry point of `ray job submit`, whose working directory Ray has brought to the nodes."""
+    return _JOB_CONFIG in os.environ
+
+
+def chosen_address(given: str | None) -> str:
+    """Where the cluster is: as the user says, as RAY_ADDRESS says, or the one that runs on this machine."""
+    return given or os.environ.get(ADDRESS) or "auto"
+
+
+def connect(given: str | None, runtime_env: dict[str, Any] | None = None) -> None:
+    """Connects this process to the cluster. Raises `EngineError`."""
+    ray = ray_library()
+    address = chosen_address(given)
+    _try_to_reach(address)
+    options: dict[str, Any] = {"runtime_env": runtime_env} if runtime_env else {}
+    if "://" not in address:
+        options |= {"log_to_driver": False, "logging_level": logging.CRITICAL}
+    try:
+        with _quietly(), _own_handlers():
+            ray.init(address=address, **options)
+    # Ray exits, with the number of SIGTERM, where it does not find the cluster.
+    except (Exception, SystemExit) as error:
+        raise EngineError(_sentence(address, error)) from None
+    _silence()
+
+
+def disconnect() -> None:
+    """Leaves the cluster, which ends all that this process has started there. Never raises."""
+    with contextlib.suppress(Exception), _own_handlers():
+        import ray
+
+        ray.shutdown()
+
+
+def _try_to_reach(address: str) -> None:
+    """Ray itself tries for two minutes."""
+    scheme, _, place = address.rpartition("://")
+    host, colon, port = place.rpartition(":")
+    if scheme in ("http", "https"):
+        raise EngineError(
+            f"{address} is the address of Ray's job server. Submit the whole run there: "
+            f"ray job submit --address {address} --working-dir . -- tensorfleet run --on ray ..."
+        )
+    if not colon or not port.isdigit():
+        if address != "auto":
+            raise EngineError(f"{address!r} is not the address of a Ray cluster. Write HOST:PORT, or auto.")
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), _CONNECT_SECONDS).close()
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise EngineError(
+            f"Cannot reach a Ray cluster at {address}: {reason}. Start one with `ray start --head`, or give the "
+            f"address of one with --address or {ADDRESS}."
+        ) from None
+
+
+def _sentence(address: str, error: BaseException) -> str:
+    import ray
+
+    text = str(error).strip()
+    first = text.splitlines()[0] if text else type(error).__name__
+    if isinstance(error, ray.exceptions.AuthenticationError) or "uthenticat" in text:
+        return (
+            f"The Ray cluster at {address} does not accept our credentials: {first} Set RAY_AUTH_MODE=token, and "
+            "RAY_AUTH_TOKEN or RAY_AUTH_TOKEN_PATH to the cluster's token."
+        )
+    if isinstance(error, ConnectionError) and address == "auto":
+        return (
+            "No Ray cluster is running on this machine. Start one with `ray start --head`, or give the address of "
+            f"one with --address or {ADDRESS}."
+        )
+    if isinstance(error, SystemExit):
+        return f"The Ray cluster at {address} does not answer. Is it of Ray {ray.__version__}, and is its token ours?"
+    if "Version mismatch" in text:
+        return f"The Ray cluster at {address} has other versions than this machine: {' '.join(text.split())}"
+    if isinstance(error, ImportError):
+        return f"{address} needs more of Ray: {first} Install it with: pip install 'ray[client]'"
+    return f"Cannot use the Ray cluster at {address}: {' '.join(text.split()) or first}"
+
+
+@contextlib.contextmanager
+def _quietly() -> Iterator[None]:
+    """Ray's library reads these when it connects; tasks and other programs do not see them."""
+    before = {name: os.environ.get(name) for name in _QUIET}
+    os.environ.update(_QUIET)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+@contextlib.contextmanager
+def _own_handlers() -> Iterator[None]:
+    """Ray sets a handler for SIGTERM of its own, which would end the launcher without a word."""
+    is_main = threading.current_thread() is threading.main_thread()
+    numbers = (signal.SIGTERM, signal.SIGINT) if is_main else ()
+    before = {number: signal.getsignal(number) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _silence() -> None:
+    """Messages of the nodes go to our output whatever `log_to_driver` says; Ray has no public switch for that."""
+    with contextlib.suppress(ImportError, AttributeError):
+        from ray._private import worker
+
+        worker.print_to_stdstream = lambda *_, **__: None

@@ -1,0 +1,198 @@
+"""A task that an actor runs, as the launcher sees it: its lines, and how it ended."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import signal
+import threading
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from tensorfleet.cli.engines.base import Listener
+from tensorfleet.fleet.ray_placement import alive_nodes
+from tensorfleet.fleet.ray_tasks import Batch, TaskCommand
+
+_POLL_SECONDS = 10.0  # an actor answers after so long, also without lines
+_SLICE_SECONDS = 1.0  # how long this side waits at once: it may be closed in between
+_SILENT_SECONDS = 30.0  # how long a node may be unreachable until its task is lost
+_KILL_SECONDS = 2.0  # from SIGKILL until the actor is ended too
+_COULD_NOT_START = 127
+_ADDRESS = re.compile(r"^\s*ip: (\S+)", re.MULTILINE)
+_DEATH = re.compile(r"The actor is dead because (.+)")
+
+
+@dataclass(frozen=True)
+class RayNode:
+    """A node of the cluster, as one task has it."""
+
+    name: str
+    python: str = "python3"
+    node_id: str = ""
+    #: the actor there that has the task
+    actor_id: str = ""
+
+    @property
+    def shown(self) -> str:
+        """Its address: all that people know a node of Ray by."""
+        return self.name
+
+
+class Closed(Exception):
+    """The run is over: nobody waits for this any more."""
+
+
+class Reply:
+    """Waits for what actors answer, until the engine is closed."""
+
+    def __init__(self) -> None:
+        self.closed = threading.Event()
+
+    def get(self, reference: Any, seconds: float | None = None) -> Any:
+        """The answer. Raises what the actor raises, `TimeoutError`, or `Closed`."""
+        import ray
+
+        limit = None if seconds is None else time.monotonic() + seconds
+        while not self.closed.is_set():
+            try:
+                return ray.get(reference, timeout=_SLICE_SECONDS)
+            except ray.exceptions.GetTimeoutError:
+                if limit is not None and time.monotonic() > limit:
+                    raise TimeoutError from None
+        raise Closed
+
+
+class RayTask:
+    """Follows one start of a task, in a thread of its own."""
+
+    def __init__(
+        self,
+        label: str,
+        actor: Any,
+        node: RayNode,
+        command: TaskCommand,
+        listener: Listener,
+        reply: Reply,
+    ) -> None:
+        self._label = label
+        self._actor = actor
+        self._node = node
+        self._listener = listener
+        self._reply = reply
+        self._killed = False
+        self.ended = threading.Event()
+        self._started = actor.start.remote(command)
+        self.thread = threading.Thread(target=self._follow, name=f"output of {label}", daemon=True)
+        self.thread.start()
+
+    @property
+    def pid(self) -> int:
+        """0: its process is another machine's."""
+        return 0
+
+    @property
+    def where(self) -> str:
+        """The actor as `ray list actors` calls it, and its node."""
+        return f"actor {self._node.actor_id} on {self._node.shown}"
+
+    def send(self, number: int) -> None:
+        """A signal to the task and all that it started. SIGKILL ends the actor too if the task does not end."""
+        with contextlib.suppress(Exception):  # the actor is gone, and the task with it
+            self._actor.send.remote(number)
+        if number == signal.SIGKILL and not self._killed:
+            self._killed = True
+            timer = threading.Timer(_KILL_SECONDS, self._kill)
+            timer.daemon = True
+            timer.start()
+
+    def _kill(self) -> None:
+        if not self.ended.is_set() and not self._reply.closed.is_set():
+            kill(self._actor)
+
+    def _follow(self) -> None:
+        try:
+            code, lost = self._to_its_end()
+        except Closed:
+            return
+        finally:
+            self.ended.set()
+        self._listener.on_exit(self._label, code, lost)
+
+    def _to_its_end(self) -> tuple[int, str | None]:
+        """Passes the lines on; gives the exit code, and why the place is lost if it is."""
+        import ray
+
+        try:
+            self._reply.get(self._started)
+            return self._pass_lines_on(), None
+        except ray.exceptions.RayActorError as error:
+            return -signal.SIGKILL, None if self._killed else death_of(error, self._node)
+        except ray.exceptions.RayTaskError as error:  # it could not be started
+            self._listener.on_line(self._label, f"Cannot start {self._label}: {error.cause}")
+            return _COULD_NOT_START, None
+        except Closed:
+            raise
+        except Exception as error:
+            return -signal.SIGKILL, f"Ray has lost it ({type(error).__name__}: {_first_line(error)})"
+
+    def _pass_lines_on(self) -> int:
+        import ray
+
+        number, silent_since = 1, None
+        while True:
+            try:
+                batch: Batch = self._reply.get(self._actor.next_lines.remote(number, _POLL_SECONDS))
+            except ray.exceptions.ActorUnavailableError:
+                # Its node cannot be reached, for a moment perhaps: the same batch can be asked for again.
+                silent_since = silent_since or time.monotonic()
+                if time.monotonic() - silent_since > _SILENT_SECONDS:
+                    raise
+                self._reply.closed.wait(_SLICE_SECONDS)
+                continue
+            number, silent_since = number + 1, None
+            for line in batch.lines:
+                self._listener.on_line(self._label, line)
+            if batch.code is not None:
+                return batch.code
+
+
+def kill(actor: Any) -> None:
+    """Ends an actor, and with it its task. Never raises."""
+    import ray
+
+    with contextlib.suppress(Exception):
+        ray.kill(actor)
+
+
+def death_of(error: Exception, node: RayNode | None) -> str:
+    """Why an actor is gone, in a few words; `node` is where it was, if that is known."""
+    import ray
+
+    text = str(error)
+    if node is None:
+        found = _ADDRESS.search(text)
+        node = RayNode(found[1] if found else "unknown")
+    if getattr(error, "preempted", False):
+        return f"node {node.shown} was preempted"
+    if "node has died" in text or not _is_alive(node):
+        return f"node {node.shown} has died"
+    if isinstance(error, ray.exceptions.ActorUnavailableError):
+        return f"node {node.shown} does not answer"
+    if "memory" in text and ("OOM" in text or "low on memory" in text):
+        return f"node {node.shown} ran out of memory"
+    found = _DEATH.search(text)
+    return f"its Ray actor on {node.shown} has died: {found[1] if found else _first_line(error)}"
+
+
+def _is_alive(node: RayNode) -> bool:
+    if not node.node_id:
+        return True
+    try:
+        return any(each["NodeID"] == node.node_id for each in alive_nodes())
+    except Exception:  # then nothing is known of it, except what the error says
+        return True
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0]

@@ -1,0 +1,230 @@
+"""The actor that owns one task's process on a node of a Ray cluster.
+
+Ray pickles this module by value, so that a node without TensorFleet, or with another version of it, can say so. It
+therefore imports the standard library only.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import importlib.util
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+#: the variable that tells a task to read its secret from stdin, and to end when stdin does (`cli/scripts/bootstrap.py`)
+LAUNCHER = "TENSORFLEET_LAUNCHER"
+_MAX_BATCH_BYTES = 1 << 18
+_MAX_WAITING_LINES = 10_000  # then the task waits in its print: nobody reads as fast as it writes
+_DRAIN_SECONDS = 1.0  # for the last output of a task that has ended
+# What Ray sets in its workers for their own sake.
+_OF_RAY = ("PYTHONBREAKPOINT",)
+# Reads until the actor is gone, however that went, and ends the task's group with it.
+_GUARDIAN = """
+import os, signal, sys
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    signal.signal(number, signal.SIG_IGN)
+sys.stdin.read()
+try:
+    os.killpg(int(sys.argv[1]), signal.SIGKILL)
+except OSError:
+    pass
+"""
+
+
+class NodePlace(NamedTuple):
+    """Where an actor is, and what is there."""
+
+    host: str
+    port: int
+    node_id: str
+    actor_id: str
+    python: str
+    #: of TensorFleet; empty where that is not installed
+    version: str
+
+
+class TaskCommand(NamedTuple):
+    """What an actor starts."""
+
+    command: list[str]
+    environment: dict[str, str]
+    secret: str
+    #: None: the actor's own, where Ray has unpacked the run's `working_dir`
+    directory: str | None = None
+    #: tasks of its cluster, as processes that may outlive it
+    starts_copies: bool = False
+    #: variables of the actor's own environment that the task does not inherit
+    hidden: tuple[str, ...] = ()
+
+
+class Batch(NamedTuple):
+    """Lines that a task has printed, and its exit code once there are no more."""
+
+    lines: list[str]
+    code: int | None
+
+
+def installed_version() -> str:
+    """The version of the TensorFleet that this Python would import, empty if there is none. Imports nothing."""
+    with contextlib.suppress(ImportError, ValueError, OSError):
+        spec = importlib.util.find_spec("tensorfleet")
+        for folder in (spec.submodule_search_locations or []) if spec else []:
+            text = (Path(folder) / "base" / "versions.py").read_text()
+            match = re.search(r'^FLEET_VERSION = "(.+)"', text, re.MULTILINE)
+            return match[1] if match else ""
+    return ""
+
+
+def held_port(host: str) -> tuple[socket.socket, int]:
+    """A free port, held for its user: a server may listen at it beside this socket, another search does not find it."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    held = socket.socket(family)
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    held.bind(("", 0))
+    return held, held.getsockname()[1]
+
+
+def library() -> Any:
+    """Ray, which few annotate."""
+    import ray
+
+    return ray
+
+
+def node_place(port: int) -> NodePlace:
+    """Where this process is, as other nodes see it."""
+    ray = library()
+    context = ray.get_runtime_context()
+    node, actor = context.get_node_id(), context.get_actor_id()
+    return NodePlace(ray.util.get_node_ip_address(), port, node, actor, sys.executable, installed_version())
+
+
+class TaskActor:
+    """Starts a task as a process, gives its output in batches, and ends it when the actor ends.
+
+    Ray calls its methods from several threads.
+    """
+
+    def __init__(self) -> None:
+        self._held, self._port = held_port(library().util.get_node_ip_address())
+        self._changed = threading.Condition()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._lines: collections.deque[str] = collections.deque()
+        self._code: int | None = None
+        self._last: tuple[int, Batch] = (0, Batch([], None))
+
+    def place(self) -> NodePlace:
+        """Where the task will be, with a port that is free there."""
+        return node_place(self._port)
+
+    def start(self, wanted: TaskCommand) -> int:
+        """Starts the task; gives its process id."""
+        with self._changed:
+            self._lines.clear()
+            self._code, self._last = None, (0, Batch([], None))
+            self._process = process = _started(wanted)
+        guardian = _guardian(process.pid)
+        reader = threading.Thread(target=self._read, args=(process,), daemon=True)
+        reader.start()
+        ends = (process, reader, guardian, wanted.starts_copies)
+        threading.Thread(target=self._wait, args=ends, daemon=True).start()
+        return process.pid
+
+    def next_lines(self, number: int, seconds: float) -> Batch:
+        """The batch of this number: as soon as there are lines, or after so long.
+
+        The same number again gives the same batch: the answer may have been lost on its way.
+        """
+        with self._changed:
+            if self._last[0] == number:
+                return self._last[1]
+            self._changed.wait_for(lambda: self._lines or self._code is not None, seconds)
+            lines: list[str] = []
+            size = 0
+            while self._lines and size < _MAX_BATCH_BYTES:
+                lines.append(self._lines.popleft())
+                size += len(lines[-1]) + 1
+            batch = Batch(lines, None if self._lines else self._code)
+            self._last = (number, batch)
+            self._changed.notify_all()
+            return batch
+
+    def send(self, number: int) -> None:
+        """Sends a signal to the task and all that it started."""
+        if self._process is not None and self._code is None:
+            _signal_group(self._process.pid, number)
+
+    def _read(self, process: subprocess.Popen[bytes]) -> None:
+        assert process.stdout is not None
+        for line in process.stdout:
+            with self._changed:
+                # Back pressure: the pipe fills, and the task waits in its print.
+                self._changed.wait_for(lambda: len(self._lines) < _MAX_WAITING_LINES)
+                self._lines.append(line.decode(errors="replace").rstrip("\r\n"))
+                self._changed.notify_all()
+
+    def _wait(
+        self,
+        process: subprocess.Popen[bytes],
+        reader: threading.Thread,
+        guardian: subprocess.Popen[bytes],
+        starts_copies: bool,
+    ) -> None:
+        code = process.wait()
+        while code == 0 and starts_copies and reader.is_alive():
+            reader.join(_DRAIN_SECONDS)  # the tasks are still there: they hold its output open
+        _signal_group(process.pid, signal.SIGKILL)  # what it started and left behind
+        guardian.kill()
+        guardian.wait()
+        self._drain(reader)
+        with self._changed:
+            self._code = code
+            self._changed.notify_all()
+
+    def _drain(self, reader: threading.Thread) -> None:
+        """Waits for the rest of the output, which a slow reader may take its time for."""
+        quiet_since = time.monotonic()
+        before = -1
+        while reader.is_alive() and time.monotonic() - quiet_since < _DRAIN_SECONDS:
+            reader.join(0.05)
+            waiting = len(self._lines)
+            if waiting != before or waiting >= _MAX_WAITING_LINES:
+                before, quiet_since = waiting, time.monotonic()
+
+
+def _started(wanted: TaskCommand) -> subprocess.Popen[bytes]:
+    hidden = {*_OF_RAY, *wanted.hidden}
+    own = {name: value for name, value in os.environ.items() if name not in hidden}
+    process = subprocess.Popen(
+        wanted.command,
+        cwd=wanted.directory,
+        env={**own, **wanted.environment, "PYTHONUNBUFFERED": "1", LAUNCHER: "stdin"},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    assert process.stdin is not None
+    # The secret's line; the pipe then stays open as long as this process is there.
+    with contextlib.suppress(BrokenPipeError):
+        os.write(process.stdin.fileno(), wanted.secret.encode() + b"\n")
+    return process
+
+
+def _guardian(group: int) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-I", "-S", "-c", _GUARDIAN, str(group)]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True)
+
+
+def _signal_group(group: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, number)

@@ -1,0 +1,148 @@
+"""A real Ray cluster of several nodes on this machine, as a process of its own that a test talks to.
+
+    python -m tests.engines.ray_cluster FOLDER [NODES]
+
+It prints the cluster's address, takes commands as lines ("add", "kill N"), answers each with a line, and ends the
+cluster with its standard input: also when the tests are killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+
+SECONDS = 120
+_MARK = "TENSORFLEET_TEST_RAY"
+_NODE = {"num_cpus": 2, "object_store_memory": 80 << 20, "include_dashboard": False}
+
+
+class RayCluster:
+    """The cluster, from the outside."""
+
+    def __init__(self, nodes: int = 3, **environment: str) -> None:
+        # Ray's sockets are in there: a path of more than 107 bytes would be too long.
+        self.folder = Path(tempfile.mkdtemp(prefix="ray-", dir="/tmp"))
+        (self.folder / "ray").mkdir()
+        self._mark = f"{_MARK}={self.folder.name}"
+        own = {k: v for k, v in os.environ.items() if not k.startswith(("RAY_", "TENSORFLEET_TOKEN"))}
+        self.environment = {
+            **own,
+            "RAY_TMPDIR": str(self.folder),
+            "RAY_DISABLE_DOCKER_CPU_WARNING": "1",
+            _MARK: self.folder.name,
+            **environment,
+        }
+        self._errors = (self.folder / "errors").open("wb")
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.engines.ray_cluster", str(nodes)],
+            cwd=Path(__file__).parents[2],
+            env=self.environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            text=True,
+        )
+        self.address: str = self._answer()["address"]
+
+    def add_node(self) -> int:
+        """One more node; gives its number."""
+        return self._ask("add")["node"]
+
+    def kill_node(self, number: int) -> None:
+        """Ends a node as a machine ends that loses its power."""
+        self._ask(f"kill {number}")
+
+    def processes(self) -> list[psutil.Process]:
+        """What is there of this cluster, other than tasks of a run."""
+        result = []
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.Error, OSError):
+                text = Path(f"/proc/{process.pid}/environ").read_bytes()
+                if self._mark.encode() in text and process.status() != psutil.STATUS_ZOMBIE:
+                    result.append(process)
+        return result
+
+    def close(self) -> None:
+        """Ends every process of the cluster, and removes its folder."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        with contextlib.suppress(OSError):
+            self._process.stdin.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(SECONDS)
+        self._process.kill()
+        self._process.wait(SECONDS)
+        self._process.stdout.close()
+        self._errors.close()
+        _, alive = psutil.wait_procs(self.processes(), timeout=10)
+        for process in alive:
+            with contextlib.suppress(psutil.Error):
+                process.kill()
+        psutil.wait_procs(alive, timeout=10)
+        shutil.rmtree(self.folder, ignore_errors=True)
+        assert not alive, f"Ray's own processes did not end: {alive}"
+
+    def _ask(self, command: str) -> dict:
+        assert self._process.stdin is not None
+        self._process.stdin.write(command + "\n")
+        self._process.stdin.flush()
+        return self._answer()
+
+    def _answer(self) -> dict:
+        assert self._process.stdout is not None
+        limit = time.monotonic() + SECONDS
+        while time.monotonic() < limit:
+            if select.select([self._process.stdout], [], [], 1)[0]:
+                line = self._process.stdout.readline()
+                if line.startswith("{"):
+                    return json.loads(line)
+                if not line:
+                    break
+        raise AssertionError(f"no answer of the Ray cluster:\n{(self.folder / 'errors').read_text()[-3000:]}")
+
+
+@contextlib.contextmanager
+def ray_cluster(nodes: int = 3, **environment: str) -> Iterator[RayCluster]:
+    """A cluster; at the end of the block nothing of it is left."""
+    cluster = RayCluster(nodes, **environment)
+    try:
+        yield cluster
+    finally:
+        cluster.close()
+
+
+def main(nodes: int) -> None:
+    from ray.cluster_utils import Cluster
+
+    def answer(**values: object) -> None:
+        print(json.dumps(values), flush=True)
+
+    cluster = Cluster(initialize_head=True, head_node_args=_NODE)
+    added = [cluster.add_node(**_NODE) for _ in range(nodes - 1)]
+    cluster.wait_for_nodes()
+    answer(address=cluster.address)
+    for line in sys.stdin:
+        command, _, number = line.strip().partition(" ")
+        if command == "add":
+            added.append(cluster.add_node(**_NODE))
+            answer(node=len(added))
+        else:
+            cluster.remove_node(added[int(number) - 1], allow_graceful=False)
+            added[int(number) - 1] = None
+            answer()
+    cluster.shutdown()
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))
