@@ -25,7 +25,18 @@ def main() -> None:
             from tensorfleet.cli.task_probe import serve_probe
 
             serve_probe()
-        run_script(arguments[0], arguments[1:], use_alias)
+        if (seconds := settings.NOTICE_SECONDS()) > 0 and not settings.SERVES():
+            from tensorfleet.base.platform import notice
+
+            notice.install(seconds)
+            try:
+                run_script(arguments[0], arguments[1:], use_alias)
+            except SystemExit as end:
+                if end.code:
+                    raise
+            notice.leave()
+        else:
+            run_script(arguments[0], arguments[1:], use_alias)
     else:
         from tensorfleet.cli.command import main as command
 

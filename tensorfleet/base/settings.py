@@ -205,6 +205,16 @@ INSPECT = _text(
     "Under which name and at which address a task without a server answers questions about itself: main/0@host:port.",
     internal=True,
 )
+MOVED = _text(
+    "MOVED",
+    "Where tasks are whose address in the ClusterSpec is not the one to connect to: a JSON object.",
+    internal=True,
+)
+NOTICE_SECONDS = _seconds(
+    "NOTICE_SECONDS",
+    0.0,
+    "How long a launched task may go on after SIGTERM, to save and to end by itself. 0 ends it at once.",
+)
 SERVES = _text("SERVES", "Which parameter server a task is.", internal=True)
 MADE = _text("MADE", "The file in which a task reports the cluster that its script makes.", internal=True)
 ENDS_AT_JOIN = _switch("ENDS_AT_JOIN", "A script for TensorFlow ends in `server.join()`.", internal=True)

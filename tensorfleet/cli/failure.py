@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import re
-import shlex
 import signal
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from tensorfleet.base import packages
-from tensorfleet.cli.hosts import Host
 from tensorfleet.cli.policy import Failure
 
 _FRAME = re.compile(r'^  File "(.+)", line (\d+)(?:, in (.+))?$')
 _START = "Traceback (most recent call last):"
 _LOST = re.compile(r"/job:(\w+)/replica:\d+/task:(\d+) \([^)]*\) was lost")
 _ERROR_LINES = 8
-_SSH_FAILED = 255  # its exit code where it is not that of the command over there
 
 
 @dataclass(frozen=True)
@@ -71,14 +68,13 @@ def report(
     now: float,
     log: Path | None,
     others: list[str],
-    host: Host | None = None,
+    node: str | None = None,
+    advice: Iterable[str] = (),
 ) -> str:
-    """The block to print."""
-    where = f" on {host.shown}" if host else ""
+    """The block to print. `advice` is what the engine knows of the exit code."""
+    where = f" on {node}" if node else ""
     lines = [f"FAILED: {failure.label}{where} {_ended(failure.code)}, {_ago(now - failure.at)}"]
-    if host is not None and failure.code == _SSH_FAILED and host.via is None:
-        lines.append(f"  ssh could not reach {host.destination}, or lost the connection. Test it with:")
-        lines.append(f"  {shlex.join(host.trial())}")
+    lines += [f"  {line}" for line in advice]
     if reason.is_last_line:
         lines.append(f"  Last line of its log: {reason.error}")
     else:

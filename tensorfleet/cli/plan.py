@@ -47,6 +47,7 @@ from tensorfleet.cli.scripts.uses import (
 TOKEN, PLACED, SERVES = settings.TOKEN.name, settings.PLACED.name, settings.SERVES.name
 INSPECT = settings.INSPECT.name
 MADE, STAYS = settings.MADE.name, settings.STAYS.name
+NOTICE = settings.NOTICE_SECONDS.name
 SERVER_JOBS = ("ps",)
 ALONE_JOB = "main"
 
@@ -335,11 +336,11 @@ def _forms(wishes: Wishes, cluster: Cluster) -> _TaskForms:
     return _TaskForms(flags, places, variables, by_host, renamed, own_first=reads_places(script))
 
 
-def plan_alone(wishes: Wishes) -> list[Task]:
+def plan_alone(wishes: Wishes, node: Node | None = None) -> list[Task]:
     """A script by itself, told nothing about clusters."""
-    command = _command(wishes, wishes.python, wishes.arguments)
+    command = _command(wishes, node.python if node else wishes.python, wishes.arguments)
     copies = starts_copies(Path(wishes.script))
-    return [Task(ALONE_JOB, 0, None, command, dict(wishes.environment), starts_copies=copies)]
+    return [Task(ALONE_JOB, 0, None, command, dict(wishes.environment), node, starts_copies=copies)]
 
 
 def _task(

@@ -11,10 +11,20 @@ from typing import NamedTuple
 
 _TERMINATE_SECONDS = 2.0  # from asking a task to end until it is killed
 _INTERRUPT_SECONDS = 1.5  # the same after Ctrl-C: somebody is waiting for the prompt
+_MAX_MOVES = 3  # of a task whose machine is lost: machines that die again and again need a person
+_QUICK_SECONDS, _MAX_QUICK_DEATHS = 10.0, 3  # a worker that is killed so soon, so often, is not unlucky
+# How a task ends that was taken away: killed or told to leave by its machine, or gone after notice (base/platform/notice.py).
+_TAKEN_AWAY = (-signal.SIGKILL, -signal.SIGTERM, 128 + signal.SIGKILL, 128 + signal.SIGTERM)
 
 
 class Start(NamedTuple):
     """Start a task again."""
+
+    label: str
+
+
+class Seek(NamedTuple):
+    """Look for a place for a task."""
 
     label: str
 
@@ -44,8 +54,16 @@ class Failure:
 class _TaskState:
     serves: bool
     restarts_left: int
+    #: more of its job may come and go
+    elastic: bool = False
+    moves_left: int = _MAX_MOVES
     running: bool = True
+    #: it has no place at the moment, and one is looked for
+    seeking: bool = False
     code: int | None = None
+    started: float = 0.0
+    #: how often in a row it died soon after its start
+    quick_deaths: int = 0
 
 
 @dataclass
@@ -54,15 +72,21 @@ class Policy:
 
     tasks: dict[str, _TaskState] = field(default_factory=dict)
     keep_going: bool = False
+    #: from asking a task to end until it is killed, when nothing has failed
+    grace_seconds: float | None = None
     failure: Failure | None = None
     exit_code: int | None = None  # set once everything has ended
     _stopping: int | None = None  # the exit code to come, once the end has begun
     _kill_at: float | None = None
     _interrupted: bool = False
+    #: workers are saving, and the servers stay for that
+    _saving: bool = False
 
-    def add(self, label: str, serves: bool, restarts: int = 0) -> None:
-        """A task that has been started."""
-        self.tasks[label] = _TaskState(serves, restarts)
+    def add(
+        self, label: str, serves: bool, restarts: int = 0, *, elastic: bool = False, placed: bool = True
+    ) -> None:
+        """A task that has been started, or, if it is not `placed`, one that a place is looked for."""
+        self.tasks[label] = _TaskState(serves, restarts, elastic, running=placed, seeking=not placed)
 
     @property
     def deadline(self) -> float | None:
@@ -75,6 +99,11 @@ class Policy:
         return [label for label, task in self.tasks.items() if task.running]
 
     @property
+    def seeking(self) -> list[str]:
+        """The tasks that wait for a place."""
+        return [label for label, task in self.tasks.items() if task.seeking]
+
+    @property
     def one_is_left(self) -> bool:
         """Whether exactly one of the tasks that do not serve others is left."""
         workers = [task.running for task in self.tasks.values() if not task.serves]
@@ -85,52 +114,123 @@ class Policy:
         """Whether tasks have been told to end."""
         return self._stopping is not None
 
-    def on_exit(self, label: str, code: int, now: float) -> list[Start | Send]:
-        """A task has ended."""
+    def on_exit(self, label: str, code: int, now: float, lost: bool = False) -> list[Start | Send | Seek]:
+        """A task has ended. It is `lost` if its place is gone: its machine has died, or was taken away."""
         task = self.tasks[label]
         task.running, task.code = False, code
-        actions: list[Start | Send] = []
-        if code != 0 and not self.stopping:
-            # Reported as running again at once: with no task running, the run would be over.
-            if task.restarts_left > 0:
-                task.restarts_left -= 1
-                task.running, task.code = True, None
-                return [Start(label)]
-            self.failure = self.failure or Failure(label, code, now)
-            if not self.keep_going:
-                actions = self._stop(self.failure.exit_code, now + _TERMINATE_SECONDS)
+        actions: list[Start | Send | Seek] = []
+        if (code != 0 or lost) and not self.stopping:
+            comeback = self._comeback(label, task, now, lost)
+            if comeback:
+                return comeback
+            if comeback is None:
+                self.failure = self.failure or Failure(label, code, now)
+                if not self.keep_going:
+                    actions = self._stop(self.failure.exit_code, now + _TERMINATE_SECONDS)
+        if self._saving and not self.running_workers():
+            self._saving, self._kill_at = False, now + _TERMINATE_SECONDS
+            return [Send(n, signal.SIGTERM) for n in self.running] or self._ended()
         if not self.stopping and self._work_is_done():
             code = self.failure.exit_code if self.failure else 0
             actions = self._stop(code, now + _TERMINATE_SECONDS)
-        if not self.running:
-            self.exit_code = self._stopping if self._stopping is not None else 0
+        if not self.running and (self.stopping or not self.seeking):
+            self._ended()
         return actions
 
-    def on_signal(self, number: int, now: float) -> list[Start | Send]:
+    def on_place(self, label: str, now: float) -> list[Start | Send | Seek]:
+        """A place has been found for a task."""
+        task = self.tasks[label]
+        if not task.seeking or self.stopping:
+            return []
+        task.seeking, task.running, task.code, task.started = False, True, None, now
+        return [Start(label)]
+
+    def on_signal(self, number: int, now: float) -> list[Start | Send | Seek]:
         """The user wants the run to end: at once if they say so twice."""
         # The second Ctrl-C: whoever presses it does not want to wait for tasks that save.
         if self._interrupted:
             self._kill_at = None
             return [Send(label, signal.SIGKILL) for label in self.running]
         self._interrupted = True
+        # SIGTERM comes from a cluster manager, too: it is the notice on which tasks save.
+        if number == signal.SIGTERM and self.grace_seconds is not None:
+            return self._let_save(128 + number, now + self.grace_seconds)
         return self._stop(128 + number, now + _INTERRUPT_SECONDS, signal.SIGINT)
 
-    def on_timeout(self, now: float) -> list[Start | Send]:
+    def on_timeout(self, now: float) -> list[Start | Send | Seek]:
         """The run has taken as long as it may."""
-        return [] if self.stopping else self._stop(124, now + _TERMINATE_SECONDS)
+        if self.stopping:
+            return []
+        if self.grace_seconds is not None:
+            return self._let_save(124, now + self.grace_seconds)
+        return self._stop(124, now + _TERMINATE_SECONDS)
 
-    def on_time(self, now: float) -> list[Start | Send]:
+    def on_time(self, now: float) -> list[Start | Send | Seek]:
         """Time has passed."""
         if self._kill_at is None or now < self._kill_at:
             return []
         self._kill_at = None
         return [Send(label, signal.SIGKILL) for label in self.running]
 
+    def _comeback(
+        self, label: str, task: _TaskState, now: float, lost: bool
+    ) -> list[Start | Send | Seek] | None:
+        """What follows for a task that may come back: nothing if it need not. None if it may not, which is a failure."""
+        went = lost or task.code in _TAKEN_AWAY
+        if task.elastic and went:
+            if self._has_finished(label):
+                return []
+            task.quick_deaths = task.quick_deaths + 1 if now - task.started < _QUICK_SECONDS else 0
+            if task.quick_deaths < _MAX_QUICK_DEATHS:
+                task.seeking = True
+                return [Seek(label)]
+        elif lost and task.moves_left > 0:
+            task.moves_left -= 1
+            task.seeking = True
+            return [Seek(label)]
+        elif not lost and task.restarts_left > 0:
+            # Reported as running again at once: with no task running, the run would be over.
+            task.restarts_left -= 1
+            task.running, task.code, task.started = True, None, now
+            return [Start(label)]
+        return None
+
+    def running_workers(self) -> list[str]:
+        """The tasks at work that do not serve others."""
+        return [label for label in self.running if not self.tasks[label].serves]
+
+    def _has_finished(self, label: str) -> bool:
+        """Whether another worker has come to the end of the training: then nobody has to come back."""
+        return any(
+            task.code == 0 and not task.running
+            for other, task in self.tasks.items()
+            if other != label and not task.serves
+        )
+
     def _work_is_done(self) -> bool:
         workers = [task for task in self.tasks.values() if not task.serves]
-        return bool(workers) and not any(task.running for task in workers)
+        at_work = any(task.running or (task.seeking and not task.elastic) for task in workers)
+        if at_work or not workers:
+            return False
+        # Elastic workers that wait for a place are not waited for once one has finished.
+        return not any(task.seeking for task in workers) or any(
+            task.code == 0 for task in workers if not task.seeking
+        )
 
-    def _stop(self, code: int, kill_at: float, to_workers: int = signal.SIGTERM) -> list[Start | Send]:
+    def _ended(self) -> list[Start | Send | Seek]:
+        self.exit_code = self._stopping if self._stopping is not None else 0
+        return []
+
+    def _let_save(self, code: int, kill_at: float) -> list[Start | Send | Seek]:
+        """Tells the workers to end; the servers are told when these have, because what is saved is on them."""
+        if not self.running_workers():
+            return self._stop(code, kill_at)
+        self._stopping, self._kill_at, self._saving = code, kill_at, True
+        return [Send(n, signal.SIGTERM) for n in self.running_workers()]
+
+    def _stop(self, code: int, kill_at: float, to_workers: int = signal.SIGTERM) -> list[Start | Send | Seek]:
         self._stopping = code
         self._kill_at = kill_at
+        if not self.running:  # every task waits for a place
+            self.exit_code = code
         return [Send(n, signal.SIGTERM if self.tasks[n].serves else to_workers) for n in self.running]

@@ -32,7 +32,13 @@ class Entry:
     """The file of a run that this process has started."""
 
     def __init__(
-        self, name: str, script: str, log_dir: Path | None, token: str = "", page: str | None = None
+        self,
+        name: str,
+        script: str,
+        log_dir: Path | None,
+        token: str = "",
+        page: str | None = None,
+        engine: str = "local",
     ) -> None:
         """`token` and the address of the `page` let other commands of this user look into the run.
 
@@ -40,6 +46,7 @@ class Entry:
         """
         self._content: dict[str, Any] = {
             "page": page,
+            "engine": engine,
             "token": token,
             "name": name,
             "script": script,
@@ -51,10 +58,19 @@ class Entry:
         self._path = directory() / f"{name}-{os.getpid()}.json"
 
     def update(
-        self, label: str, pid: int, address: str | None, state: str, inspect: str | None = None
+        self,
+        label: str,
+        pid: int,
+        address: str | None,
+        state: str,
+        inspect: str | None = None,
+        where: str = "",
     ) -> None:
-        """What became of a task. `inspect` is where one without an address in a cluster answers questions."""
-        entry = {"pid": pid, "address": address, "state": state}
+        """What became of a task.
+
+        `inspect` is where one without an address in a cluster answers questions, `where` what its engine calls it.
+        """
+        entry = {"pid": pid, "address": address, "state": state, "where": where or f"pid {pid}"}
         self._content["tasks"][label] = {**entry, **({"inspect": inspect} if inspect else {})}
         with contextlib.suppress(OSError):  # a run is not worth less for not being listed
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -6,28 +6,30 @@ import contextlib
 import os
 import queue
 import signal
-import socket
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from tensorfleet.base.run_status import ALONE, STATUS
 from tensorfleet.cli.dashboard.launched import LaunchedPage
+from tensorfleet.cli.engines.base import Engine, EngineError, RunningTask, Wanted
+from tensorfleet.cli.engines.child import free_ports
 from tensorfleet.cli.failure import Reason, lost_in, reason_in, report
+from tensorfleet.cli.moves import Moves
 from tensorfleet.cli.output import Output, Progress, log_path
-from tensorfleet.cli.plan import INSPECT, MADE, STAYS, TOKEN, Task
-from tensorfleet.cli.policy import Failure, Policy, Send, Start
-from tensorfleet.cli.process import Guardian, Running
+from tensorfleet.cli.plan import INSPECT, MADE, NOTICE, STAYS, TOKEN, Place, Task
+from tensorfleet.cli.policy import Failure, Policy, Seek, Send, Start
 from tensorfleet.cli.registry import Entry
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _REDRAW_SECONDS = 0.5  # of the status line
 _MAX_UNPRINTED_LINES = 10_000  # then tasks wait: a slow terminal must not fill the memory
 _BROKEN_PIPE = 128 + signal.SIGPIPE
+_CANNOT_START = 127  # as shells say it
 
 
 class _Line(NamedTuple):
@@ -38,6 +40,12 @@ class _Line(NamedTuple):
 class _Exit(NamedTuple):
     label: str
     code: int
+    lost: str | None = None
+
+
+class _Found(NamedTuple):
+    label: str
+    place: Place
 
 
 class _Note(NamedTuple):
@@ -48,15 +56,35 @@ class _Signal(NamedTuple):
     number: int
 
 
-def free_ports(count: int) -> list[int]:
-    """Ports of this machine that nobody listens on."""
-    with contextlib.ExitStack() as open_sockets:
-        result = []
-        for _ in range(count):
-            listener = open_sockets.enter_context(socket.socket())
-            listener.bind(("127.0.0.1", 0))
-            result.append(listener.getsockname()[1])
-        return result
+_Event: TypeAlias = _Line | _Exit | _Found | _Signal | _Note
+
+
+class _NeverStarted:
+    """Stands for a task that its engine could not start."""
+
+    pid = 0
+    where = "not started"
+
+    def send(self, number: int) -> None:
+        """There is nothing to end."""
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """What the user wants of a run, besides its tasks."""
+
+    name: str
+    script: str
+    log_dir: Path | None = None
+    restarts: int = 0
+    timeout: float | None = None
+    keep_going: bool = False
+    #: how long tasks may take to save when the run is told to end by SIGTERM or its time is up
+    grace: float | None = None
+    #: jobs whose tasks may come and go
+    elastic: frozenset[str] = frozenset()
+    #: where a task tells of a cluster that has more tasks than these
+    made: Path | None = None
 
 
 class Launcher:
@@ -65,18 +93,18 @@ class Launcher:
     def __init__(
         self,
         tasks: list[Task],
-        name: str,
-        script: str,
-        log_dir: Path | None = None,
-        restarts: int = 0,
-        timeout: float | None = None,
-        keep_going: bool = False,
+        engine: Engine,
+        settings: RunSettings,
         output: Output | None = None,
-        made: Path | None = None,  # where a task tells of a cluster that has more tasks than these
         page: LaunchedPage | None = None,
+        wanted: dict[str, Wanted] | None = None,
+        unplaced: frozenset[str] = frozenset(),
     ) -> None:
-        self._made = made
-        self._restarts = restarts
+        """`wanted` are the requests for places by label; the tasks in `unplaced` have none yet."""
+        log_dir = settings.log_dir
+        self._settings = settings
+        self._engine = engine
+        self._wanted = wanted or {}
         self._statuses: dict[str, Path] = {}
         if log_dir is not None:
             here = [task.label for task in tasks if task.host is None]
@@ -88,48 +116,77 @@ class Launcher:
         silent = [task.label for task in tasks if not task.address and task.host is None]
         ports = free_ports(len(silent))
         self._inspects = {label: f"127.0.0.1:{port}" for label, port in zip(silent, ports, strict=True)}
-        self._tasks = {task.label: self._with_status(task) for task in tasks}
-        self._script = script
-        self._log_dir = log_dir
-        self._events: queue.SimpleQueue[_Line | _Exit | _Signal | _Note] = queue.SimpleQueue()
+        self._tasks = {task.label: self._as_told(task) for task in tasks}
+        self._events: queue.SimpleQueue[_Event] = queue.SimpleQueue()
         self._room = threading.Semaphore(_MAX_UNPRINTED_LINES)
         self._start_time = time.monotonic()
-        self._end_time = self._start_time + timeout if timeout else None
-        self._timeout = timeout
-        self._policy = Policy(keep_going=keep_going)
+        self._end_time = self._start_time + settings.timeout if settings.timeout else None
+        self._policy = Policy(keep_going=settings.keep_going, grace_seconds=settings.grace)
         for task in tasks:
-            self._policy.add(task.label, task.serves, restarts)
+            self._policy.add(
+                task.label,
+                task.serves,
+                settings.restarts,
+                elastic=task.job in settings.elastic,
+                placed=task.label not in unplaced,
+            )
         self._output = output or Output(list(self._tasks), sys.stdout, log_dir)
         self._progress = Progress(self._start_time, self._statuses)
         token = tasks[0].environment.get(TOKEN) or os.environ.get(TOKEN, "")
+        self._moves = Moves(token, self.on_note)
         self._page = page
         if page is not None:
-            page.note = lambda text: self._events.put(_Note(text))
+            page.note = self.on_note
             page.begin(token)
-        self._entry = Entry(name, script, log_dir, token, page.address if page else None)
-        self._running: dict[str, Running] = {}
+        self._entry = Entry(
+            settings.name, settings.script, log_dir, token, page.address if page else None, engine.name
+        )
+        self._running: dict[str, RunningTask] = {}
+        self._started: set[str] = set()
         self._failed: list[str] = []
+
+    # -- what the engine tells: from threads of its own ----------------------------------------------
+
+    def on_line(self, label: str, text: str) -> None:
+        """A task has printed a line."""
+        # Tasks that print faster than a terminal shows them wait here, or the lines would fill the memory.
+        self._room.acquire()
+        self._events.put(_Line(label, text))
+
+    def on_exit(self, label: str, code: int, lost: str | None = None) -> None:
+        """A task has ended, or its place is gone."""
+        self._events.put(_Exit(label, code, lost))
+
+    def on_place(self, label: str, place: Place) -> None:
+        """A place that was looked for."""
+        self._events.put(_Found(label, place))
+
+    def on_note(self, text: str) -> None:
+        """A line for the user."""
+        self._events.put(_Note(text))
+
+    # -- the loop ------------------------------------------------------------------------------------
 
     def go(self) -> int:
         """Starts everything and stays until everything has ended."""
-        # A process of its own: it ends the tasks even if this one is killed.
-        guardian = Guardian()
         try:
             with self._signals():
-                for label in self._tasks:
-                    self._start(label, guardian)
+                for label in self._policy.running:
+                    self._start(label)
+                for label in self._policy.seeking:
+                    self._seek(label)
                 while self._policy.exit_code is None:
-                    self._step(guardian)
+                    self._step()
                 self._print_the_rest()
             self._output.close()
         except BrokenPipeError:  # nobody reads us any more
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return _BROKEN_PIPE
         finally:
-            # Whatever ended the loop, no task outlives the launcher.
-            for running in self._running.values():
-                running.send(signal.SIGKILL)
-            guardian.close()
+            # Whatever ended the loop, no task outlives the launcher. A slow printer must not hold up its engine.
+            self._room.release(_MAX_UNPRINTED_LINES)
+            self._engine.close()
+            self._moves.close()
             self._entry.remove()
             for path in (*self._statuses.values(), *([self._alone] if self._statuses else [])):
                 with contextlib.suppress(OSError):  # there is no such folder, or it is not ours
@@ -138,16 +195,18 @@ class Launcher:
             self._explain()
         return self._policy.exit_code
 
-    def _with_status(self, task: Task) -> Task:
-        """A task that tells where it is in a file."""
+    def _as_told(self, task: Task) -> Task:
+        """A task with what the launcher tells it of the run."""
         path = self._statuses.get(task.label)
         added = {STATUS: str(path), ALONE: str(self._alone)} if path else {}
         if task.label in self._inspects:
             added[INSPECT] = f"{task.label}@{self._inspects[task.label]}"
-        if self._made:
-            added[MADE] = str(self._made)
-        if task.serves and self._restarts:
+        if self._settings.made:
+            added[MADE] = str(self._settings.made)
+        if task.serves and (self._settings.restarts or self._settings.elastic):
             added[STAYS] = "1"
+        if self._settings.grace and not task.serves:
+            added[NOTICE] = f"{self._settings.grace:g}"
         return replace(task, environment={**task.environment, **added})
 
     def _print_the_rest(self) -> None:
@@ -159,49 +218,70 @@ class Launcher:
             elif isinstance(event, _Note):
                 self._output.note(event.text)
 
-    def _step(self, guardian: Guardian) -> None:
+    def _step(self) -> None:
         now = time.monotonic()
         for action in self._due(now):
-            self._do(action, guardian)
-        self._output.status(self._progress.text(now, len(self._policy.running), len(self._tasks)))
+            self._do(action)
+        text = self._progress.text(now, len(self._policy.running), len(self._tasks))
+        waiting = self._policy.seeking
+        self._output.status(text + (f"|  no place yet for {', '.join(waiting)} " if waiting else ""))
         deadlines = [t for t in (self._policy.deadline, self._end_time) if t is not None and t > now]
         try:
             event = self._events.get(timeout=min([_REDRAW_SECONDS, *(t - now for t in deadlines)]))
         except queue.Empty:
             return
         for action in self._take(event):
-            self._do(action, guardian)
+            self._do(action)
 
-    def _due(self, now: float) -> list[Start | Send]:
+    def _due(self, now: float) -> list[Start | Send | Seek]:
         if self._end_time is not None and now >= self._end_time:
             self._end_time = None
-            self._output.note(f"Timed out after {self._timeout:g} s; stopping.")
+            self._output.note(f"Timed out after {self._settings.timeout:g} s; stopping.")
             return self._policy.on_timeout(now)
         return self._policy.on_time(now)
 
-    def _take(self, event: _Line | _Exit | _Signal | _Note) -> list[Start | Send]:
+    def _take(self, event: _Event) -> list[Start | Send | Seek]:
         """Handles an event; gives the actions that follow from it."""
         now = time.monotonic()
-        if isinstance(event, _Line):
-            self._room.release()
-            self._progress.line(event.label, event.text, now)
-            self._output.line(*event)
-            return []
-        if isinstance(event, _Note):
-            self._output.note(event.text)
-            return []
-        if isinstance(event, _Signal):
-            self._output.note(f"Got {signal.Signals(event.number).name}; stopping.")
-            return self._policy.on_signal(event.number, now)
-        label, code = event
+        match event:
+            case _Line():
+                self._room.release()
+                self._progress.line(event.label, event.text, now)
+                self._output.line(*event)
+            case _Note():
+                self._output.note(event.text)
+            case _Signal():
+                self._output.note(f"Got {signal.Signals(event.number).name}; stopping.")
+                return self._policy.on_signal(event.number, now)
+            case _Found():
+                return self._take_place(event, now)
+            case _Exit():
+                return self._take_exit(event, now)
+        return []
+
+    def _take_place(self, event: _Found, now: float) -> list[Start | Send | Seek]:
+        actions = self._policy.on_place(event.label, now)
+        if actions:
+            task = self._tasks[event.label]
+            self._tasks[event.label] = self._moves.to(task, event.place)
+        return actions
+
+    def _take_exit(self, event: _Exit, now: float) -> list[Start | Send | Seek]:
+        label, code, lost = event
         running = self._running.pop(label)
         stopping = self._policy.stopping
-        actions = self._policy.on_exit(label, code, now)
-        state = "ended" if code == 0 or stopping else "failed"
-        # A task that is restarted has not failed the run.
-        if state == "failed" and actions[:1] != [Start(label)]:
+        actions = self._policy.on_exit(label, code, now, lost is not None)
+        comes_back = actions[:1] in ([Start(label)], [Seek(label)])
+        if lost and not stopping:
+            then = "Looking for another place" if comes_back else "It does not come back"
+            self._output.note(f"{label} is lost: {lost}. {then}.")
+        # A worker that leaves after another has finished has not failed, nor has one that comes back.
+        failed = (code != 0 or lost) and not stopping and not comes_back
+        failed = bool(failed and self._policy.failure)
+        if failed:
             self._failed.append(label)
-        self._tell(running, state, code)
+        state = "failed" if failed or (comes_back and not stopping) else "ended"
+        self._tell(self._tasks[label], running, state, code)
         if self._statuses and self._policy.one_is_left:
             self._tell_the_last()
         return actions
@@ -214,62 +294,75 @@ class Launcher:
                 f"cannot write {self._alone}: {error.strerror}. An evaluator will not notice the end of the run."
             )
 
-    def _do(self, action: Start | Send, guardian: Guardian) -> None:
-        if isinstance(action, Start):
-            host = self._tasks[action.label].host
-            where = f" on {host.shown}" if host else ""
-            self._output.note(f"{action.label}{where} died; restarting it.")
-            self._start(action.label, guardian)
-        elif action.label in self._running:
-            self._running[action.label].send(action.number)
+    def _do(self, action: Start | Send | Seek) -> None:
+        if isinstance(action, Send):
+            if action.label in self._running:
+                self._running[action.label].send(action.number)
+        elif isinstance(action, Seek):
+            self._seek(action.label)
+        else:
+            self._start_again(action.label)
 
-    def _start(self, label: str, guardian: Guardian) -> None:
+    def _start_again(self, label: str) -> None:
+        """Starts a task that died, or that has a place now."""
         task = self._tasks[label]
-        running = Running(
-            task,
-            self._on_line,
-            lambda label, code: self._events.put(_Exit(label, code)),
-            guardian,
-        )
-        self._running[label] = running
-        self._tell(running, "running")
+        where = f" on {task.host.shown}" if task.host else ""
+        came_late = label not in self._started
+        self._output.note(f"{label}{where} joins." if came_late else f"{label}{where} died; restarting it.")
+        try:
+            self._start(label)
+        except (EngineError, OSError) as error:
+            self._output.note(f"{label} cannot be started: {error}")
+            self._running[label] = _NeverStarted()
+            self._events.put(_Exit(label, _CANNOT_START))
+        else:
+            self._moves.announce(self._tasks)
 
-    def _tell(self, running: Running, state: str, code: int | None = None) -> None:
+    def _seek(self, label: str) -> None:
+        self._engine.seek(self._wanted[label], self)
+
+    def _start(self, label: str) -> None:
+        task = self._tasks[label]
+        running = self._engine.start(self._moves.told(task), self)
+        self._started.add(label)
+        self._running[label] = running
+        self._tell(task, running, "running")
+
+    def _tell(self, task: Task, running: RunningTask, state: str, code: int | None = None) -> None:
         """Other commands, and the page, know what became of a task."""
-        task = running.task
         inspect = self._inspects.get(task.label)
-        self._entry.update(task.label, running.pid, task.address, state, inspect)
+        address = self._moves.current(task.address) if task.address else None
+        self._entry.update(task.label, running.pid, address, state, inspect, running.where)
         if self._page is not None:
             host = task.host.shown if task.host else None
-            self._page.task(task.label, running.pid, task.address or inspect, state, code, host)
-
-    def _on_line(self, label: str, text: str) -> None:
-        # Tasks that print faster than a terminal shows them wait here, or the lines would fill the memory.
-        self._room.acquire()
-        self._events.put(_Line(label, text))
+            self._page.task(task.label, running.pid, address or inspect, state, code, host)
 
     def _explain(self) -> None:
         failure = self._policy.failure
-        if self._made and self._made.exists():
+        if self._settings.made and self._settings.made.exists():
             return  # it is started again
         if failure is None:
-            if self._log_dir is not None and len(self._tasks) > 1:
-                print(f"tensorfleet: logs are in {self._log_dir}", file=sys.stderr, flush=True)
+            if self._settings.log_dir is not None and len(self._tasks) > 1:
+                print(f"tensorfleet: logs are in {self._settings.log_dir}", file=sys.stderr, flush=True)
             return
         # The first task to fail may only have lost another, whose error is the root cause.
-        reason = reason_in(self._output.tails[failure.label], self._script)
+        reason = reason_in(self._output.tails[failure.label], self._settings.script)
         failure, reason = self._cause(failure, reason)
-        log = log_path(self._log_dir, failure.label) if self._log_dir else None
+        log_dir = self._settings.log_dir
+        log = log_path(log_dir, failure.label) if log_dir else None
         others = [label for label in self._failed if label != failure.label]
-        host = self._tasks[failure.label].host
-        print(report(failure, reason, time.monotonic(), log, others, host), file=sys.stderr, flush=True)
+        task = self._tasks[failure.label]
+        node = task.host.shown if task.host else None
+        advice = self._engine.advice(task, failure.code)
+        block = report(failure, reason, time.monotonic(), log, others, node, advice)
+        print(block, file=sys.stderr, flush=True)
 
     def _cause(self, failure: Failure, reason: Reason) -> tuple[Failure, Reason]:
         """A failure, or that of the task whose loss it tells of, where that one's output ends with an error."""
         lost = lost_in(reason.error)
         if lost is None or lost not in self._tasks:
             return failure, reason
-        own = reason_in(self._output.tails[lost], self._script)
+        own = reason_in(self._output.tails[lost], self._settings.script)
         if not own.place or not self._policy.tasks[lost].code:
             return failure, reason
         return Failure(lost, 1, failure.at), own  # by the error, whatever has hurried its end

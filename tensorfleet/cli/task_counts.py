@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import secrets
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tensorfleet.cli import plan as planning
-from tensorfleet.cli.hosts import Host, read_cluster
-from tensorfleet.cli.run import free_ports
 from tensorfleet.cli.scripts.environment import evaluates_beside, makes_servers
-
-_LOOPBACK = "127.0.0.1"
 
 
 @dataclass(frozen=True)
@@ -25,6 +20,8 @@ class Asked:
     chief: bool = False
     evaluator: bool | None = None
     jobs: dict[str, int] = field(default_factory=dict)  # by other names
+    #: the run begins with so many workers, and takes more, up to `workers`, as there is room
+    least_workers: int | None = None
 
     @property
     def is_nothing(self) -> bool:
@@ -32,49 +29,50 @@ class Asked:
         return self.ps is None and self.workers is None and not self.chief and not self.jobs
 
 
-def tasks_for(wishes: planning.Wishes, asked: Asked, cluster: Path | None = None) -> list[planning.Task]:
-    """The tasks of a run, on this machine or on those of a cluster file. Raises ValueError for what cannot run."""
-    token = (os.environ.get(planning.TOKEN) or secrets.token_hex(32)).strip()
-    if cluster is not None:
-        return _tasks_on_hosts(wishes, asked, cluster, token)
+@dataclass(frozen=True)
+class Counts:
+    """How many tasks of each job a run has."""
+
+    #: the jobs of the cluster
+    jobs: dict[str, int]
+    evaluators: int = 0
+    #: how many workers have to be there at the beginning, if that is fewer than there may be
+    least_workers: int | None = None
+
+
+def counts_for(wishes: planning.Wishes, asked: Asked) -> Counts | None:
+    """The tasks of a run; None where the script runs once, told nothing of clusters. Raises ValueError for none."""
     script = Path(wishes.script)
-    if planning.is_known_to_clients(script):
-        token = os.environ.get(planning.TOKEN, "").strip()  # without one, this machine's own
-    counts = _counts(wishes, asked)
-    if counts is None:
-        return planning.plan_alone(wishes)
-    counts = _adapted(script, counts)
-    if not any(counts.values()):
+    jobs = _counts(wishes, asked)
+    if jobs is None:
+        return None
+    jobs = _adapted(script, jobs)
+    if not any(jobs.values()):
         raise ValueError("The run has no tasks. Add for example --workers 1.")
-    if not any(count for job, count in counts.items() if job not in planning.SERVER_JOBS):
+    if not any(count for job, count in jobs.items() if job not in planning.SERVER_JOBS):
         raise ValueError(
             "The run has only parameter servers. Add for example --workers 1. To start one server of a cluster, pass "
             f"its arguments to the script: tensorfleet run {wishes.script} --job_name=ps --task_index=0 ..."
         )
-    ports = iter(free_ports(sum(counts.values())))
-    places = {
-        job: [planning.Place(f"{_LOOPBACK}:{next(ports)}") for _ in range(count)]
-        for job, count in counts.items()
-        if count
-    }
-    evaluators = [planning.Place("")] if _has_evaluator(script, asked, counts) else []
-    return planning.plan(wishes, places, token, evaluators)
+    evaluators = int(_has_evaluator(script, asked, jobs))
+    least = asked.least_workers
+    if least is not None and asked.workers is not None:
+        least = max(least - (asked.workers - jobs.get("worker", 0)), 0)  # one may have become the chief
+    return Counts({job: count for job, count in jobs.items() if count}, evaluators, least)
 
 
-def _tasks_on_hosts(wishes: planning.Wishes, asked: Asked, cluster: Path, token: str) -> list[planning.Task]:
-    if "\n" in token:
-        raise ValueError(f"{planning.TOKEN} has several lines. Set a token of one line.")
+def counts_in_file(wishes: planning.Wishes, asked: Asked, cluster: Path, tasks: Mapping[str, int]) -> Counts:
+    """The tasks that a cluster file names. Raises ValueError if others are asked for as well."""
     if not asked.is_nothing:
         raise ValueError(f"{cluster} defines the tasks. Leave out --ps, --workers, --chief and --job.")
-    hosts = read_cluster(cluster)
-    evaluators = [planning.Place("", host) for host in hosts.pop("evaluator", [])]
-    counts = {job: len(tasks) for job, tasks in hosts.items()}
-    if not evaluators and asked.evaluator is not False and _evaluates_nothing(Path(wishes.script), counts):
+    jobs = {job: count for job, count in tasks.items() if job != "evaluator"}
+    evaluators = tasks.get("evaluator", 0)
+    if not evaluators and asked.evaluator is not False and _evaluates_nothing(Path(wishes.script), jobs):
         _note(
             f"{wishes.script} calls train_and_evaluate, but no task evaluates. Add a job evaluator with one task to "
             f"{cluster}, or pass --no-evaluator."
         )
-    return planning.plan(wishes, _placed(hosts), token, evaluators)
+    return Counts(jobs, evaluators)
 
 
 def _counts(wishes: planning.Wishes, asked: Asked) -> dict[str, int] | None:
@@ -140,18 +138,6 @@ def _evaluates_nothing(script: Path, counts: dict[str, int]) -> bool:
         and not {"master", "evaluator"} & {job for job, count in counts.items() if count}
         and evaluates_beside(script)
     )
-
-
-def _placed(hosts: dict[str, list[Host]]) -> planning.Cluster:
-    """Every task's address: the ports of a host are counted up."""
-    used: dict[str, int] = {}
-    result: planning.Cluster = {}
-    for job, tasks in hosts.items():
-        for host in tasks:
-            port = host.first_port + used.get(host.name, 0)
-            used[host.name] = used.get(host.name, 0) + 1
-            result.setdefault(job, []).append(planning.Place(f"{host.address}:{port}", host))
-    return result
 
 
 def spoken(counts: dict[str, int]) -> str:

@@ -24,8 +24,7 @@ def tensorboard(log_dir: Path | None) -> Iterator[None]:
         print("tensorfleet: TensorBoard is not installed. Run pip install tensorboard.", file=sys.stderr)
         yield
         return
-    from tensorfleet.cli.process import Guardian
-    from tensorfleet.cli.run import free_ports
+    from tensorfleet.cli.engines.child import Guardian, free_ports
 
     (port,) = free_ports(1)
     command = [sys.executable, "-m", "tensorboard.main", "--logdir", str(log_dir), "--port", str(port)]

@@ -22,7 +22,7 @@ from tensorfleet.cluster.transport.tensor_bytes import malformed
 #: of the handshake, of the frames, and of the messages: any change of a kind or a field that the other side must know of
 VERSION = 3
 
-KINDS = range(16)
+KINDS = range(17)
 (
     WELCOME,
     OK,
@@ -40,6 +40,7 @@ KINDS = range(16)
     RETURN,
     BOARD,
     INSPECT,
+    MOVED,
 ) = KINDS
 
 #: the bits of a step's number that are the number of the whole step: the iterations of its loops are steps of their own
@@ -243,6 +244,15 @@ class Inspect(Request[Inspected]):
     options: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Moved(Request[Done]):
+    """Tells where tasks are now whose address in the ClusterSpec has become another one."""
+
+    kind = MOVED
+    #: by the address in the ClusterSpec: the one to connect to
+    addresses: dict[str, str]
+
+
 # -- sessions and their stages ------------------------------------------------------------------------
 
 
@@ -436,6 +446,7 @@ REQUESTS: dict[int, type[Request[Any]]] = {
         Return,
         Board,
         Inspect,
+        Moved,
     )
 }
 ANSWERS: tuple[type[Answer], ...] = (Welcome, Failed, Done, Ran, Description, BoardPlace, Inspected)

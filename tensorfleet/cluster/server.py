@@ -25,7 +25,7 @@ from tensorfleet.cluster.membership import address_rewriting, orphan, shutdown
 from tensorfleet.cluster.membership.server_def import server_def_of
 from tensorfleet.cluster.membership.spec import ClusterSpec
 from tensorfleet.cluster.messages import AGAIN, OK, RETURN, RUN, TRACED, VERSIONS, Run
-from tensorfleet.cluster.transport import binding, connection, peers, tls, wire
+from tensorfleet.cluster.transport import binding, connection, moved_addresses, peers, tls, wire
 from tensorfleet.cluster.transport.listener import Listener
 from tensorfleet.cluster.transport.tensor_bytes import describe
 from tensorfleet.cluster.transport.token import configured, token
@@ -404,6 +404,8 @@ class Server:
                 self.worker.reset(request.containers, request.master)
             case messages.Bye() as request:
                 self._notices.heard(request.task, request.served)
+            case messages.Moved() as request:
+                moved_addresses.learn(request.addresses)
             case messages.Describe():
                 return messages.Description(self.worker.devices(), self.joined, self.worker.dropped())
         return messages.Done()  # Ping asks for no more, and Return was heard already

@@ -8,9 +8,11 @@ import pytest
 
 import tensorfleet as tf
 from tensorfleet.base import run_status as status
+from tensorfleet.cli.engines.base import RunOptions, Wanted
+from tensorfleet.cli.engines.ssh import SshEngine
 from tensorfleet.cli.failure import Reason, reason_in, report
-from tensorfleet.cli.hosts import Host
 from tensorfleet.cli.output import Output, Progress, _rate
+from tensorfleet.cli.plan import Task
 from tensorfleet.cli.policy import Failure
 
 
@@ -157,10 +159,15 @@ def test_a_last_line_is_not_taken_for_the_reason():
     ]
 
 
-def test_the_block_names_the_host_and_how_to_try_it():
-    host = Host("beta", "10.0.0.2", user="me", port=2200)
+def test_the_block_names_the_host_and_how_to_try_it(tmp_path):
+    file = tmp_path / "cluster.yaml"
+    file.write_text("hosts: {beta: {address: 10.0.0.2, user: me, port: 2200}}\njobs: {worker: {beta: 1}}\n")
+    engine = SshEngine(RunOptions("train", tmp_path / "train.py", cluster_file=file))
+    host = engine.preview([Wanted("worker", 0, False)])["worker/0"].host
+    task = Task("worker", 0, "10.0.0.2:2222", [], {}, host)
     reason = reason_in(["Host key verification failed."], "train.py")
-    block = report(Failure("worker/0", 255, 1.0), reason, 1.5, None, [], host)
+    failure = Failure("worker/0", 255, 1.0)
+    block = report(failure, reason, 1.5, None, [], host.shown, engine.advice(task, 255))
     assert block.splitlines() == [
         "FAILED: worker/0 on beta (10.0.0.2) exited with code 255, just now",
         "  ssh could not reach me@10.0.0.2, or lost the connection. Test it with:",
@@ -168,7 +175,7 @@ def test_the_block_names_the_host_and_how_to_try_it():
         "-- me@10.0.0.2 true",
         "  Last line of its log: Host key verification failed.",
     ]
-    assert "ssh" not in report(Failure("worker/0", 1, 1.0), reason, 1.5, None, [], host)
+    assert engine.advice(task, 1) == []
 
 
 def test_the_status_has_the_loss_among_the_summaries_of_tasks(tmp_path, monkeypatch):

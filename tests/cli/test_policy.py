@@ -1,11 +1,12 @@
 """What a run does when something happens: no process is needed to find out."""
 
 import itertools
+import random
 import signal
 
 import pytest
 
-from tensorfleet.cli.policy import Policy, Send, Start
+from tensorfleet.cli.policy import Policy, Seek, Send, Start
 
 TERM, KILL, INT = signal.SIGTERM, signal.SIGKILL, signal.SIGINT
 
@@ -145,3 +146,156 @@ def test_a_worker_started_again_after_the_others_have_finished_has_its_servers()
     assert policy.on_exit("worker/1", 1, 3.0) == [Start("worker/1")]
     assert policy.running == ["ps/0", "worker/1"] and policy.deadline is None
     assert policy.on_exit("worker/1", 0, 4.0) == [Send("ps/0", TERM)]
+
+
+def elastic(workers=3, placed=2):
+    """One server, and workers of which some have no place yet."""
+    policy = Policy()
+    policy.add("ps/0", True)
+    for i in range(workers):
+        policy.add(f"worker/{i}", False, elastic=True, placed=i < placed)
+    return policy
+
+
+def test_a_worker_joins_when_there_is_a_place_for_it():
+    policy = elastic()
+    assert policy.seeking == ["worker/2"] and "worker/2" not in policy.running
+    assert policy.on_place("worker/2", 5.0) == [Start("worker/2")]
+    assert policy.seeking == [] and "worker/2" in policy.running
+    assert policy.on_place("worker/2", 6.0) == []  # it has one
+
+
+@pytest.mark.parametrize("code", [-KILL, -TERM, 137, 143])
+def test_an_elastic_worker_that_was_taken_away_gets_another_place(code):
+    policy = elastic(placed=3)
+    assert policy.on_exit("worker/1", code, 60.0) == [Seek("worker/1")]
+    assert policy.failure is None and policy.running == ["ps/0", "worker/0", "worker/2"]
+    assert policy.on_place("worker/1", 61.0) == [Start("worker/1")]
+
+
+def test_an_error_in_an_elastic_worker_is_a_failure():
+    policy = elastic(placed=3)
+    assert policy.on_exit("worker/1", 1, 60.0) == [Send(n, TERM) for n in ("ps/0", "worker/0", "worker/2")]
+    assert policy.failure.label == "worker/1"
+
+
+def test_the_run_goes_on_while_all_elastic_workers_wait_for_places():
+    policy = elastic(workers=2)
+    policy.on_exit("worker/0", -KILL, 60.0, lost=True)
+    assert policy.on_exit("worker/1", -KILL, 61.0, lost=True) == [Seek("worker/1")]
+    assert policy.running == ["ps/0"] and not policy.stopping
+
+
+def test_a_finished_worker_ends_an_elastic_run_whoever_waits_for_a_place():
+    policy = elastic()
+    policy.on_exit("worker/0", 0, 60.0)
+    assert policy.on_exit("worker/1", -KILL, 61.0, lost=True) == [Send("ps/0", TERM)]
+    assert policy.on_place("worker/2", 62.0) == []
+    policy.on_exit("ps/0", -TERM, 62.0)
+    assert policy.exit_code == 0 and policy.failure is None
+
+
+def test_a_worker_that_is_killed_soon_after_each_start_is_a_failure():
+    policy = elastic(placed=3)
+    now = 100.0
+    for _ in range(2):
+        assert policy.on_exit("worker/1", -KILL, now) == [Seek("worker/1")]
+        policy.on_place("worker/1", now)
+        now += 1.0
+    policy.on_exit("worker/1", -KILL, now)
+    policy.on_place("worker/1", now)
+    policy.on_exit("worker/1", -KILL, now + 1.0)
+    assert policy.failure.label == "worker/1"
+
+
+def test_a_task_whose_machine_is_lost_moves_three_times():
+    policy = cluster()
+    for now in (1.0, 2.0, 3.0):
+        assert policy.on_exit("ps/0", -KILL, now, lost=True) == [Seek("ps/0")]
+        assert policy.on_place("ps/0", now) == [Start("ps/0")]
+    assert policy.on_exit("ps/0", -KILL, 4.0, lost=True) == [Send(f"worker/{i}", TERM) for i in (0, 1)]
+
+
+def test_workers_that_wait_for_a_place_keep_the_servers():
+    policy = cluster()
+    policy.on_exit("worker/0", 0, 1.0)
+    assert policy.on_exit("worker/1", -KILL, 2.0, lost=True) == [Seek("worker/1")]
+    policy.on_place("worker/1", 3.0)
+    assert policy.on_exit("worker/1", 0, 4.0) == [Send("ps/0", TERM)]
+
+
+def test_a_run_in_which_every_task_waits_for_a_place_can_be_interrupted():
+    policy = Policy()
+    policy.add("worker/0", False, elastic=True)
+    policy.on_exit("worker/0", -KILL, 60.0, lost=True)
+    assert policy.on_signal(INT, 61.0) == [] and policy.exit_code == 130
+
+
+def test_workers_may_save_on_their_servers_before_a_cluster_manager_ends_them():
+    policy = cluster()
+    policy.grace_seconds = 30.0
+    assert policy.on_signal(TERM, 1.0) == [Send(n, TERM) for n in ("worker/0", "worker/1")]
+    assert policy.deadline == 31.0
+    assert policy.on_exit("worker/0", 143, 2.0) == []
+    assert policy.on_exit("worker/1", 143, 3.0) == [Send("ps/0", TERM)]
+    assert policy.deadline == 5.0
+    policy.on_exit("ps/0", -TERM, 3.1)
+    assert policy.exit_code == 143 and policy.failure is None
+
+
+def test_a_worker_that_does_not_save_in_time_is_killed_with_its_servers():
+    policy = cluster()
+    policy.grace_seconds = 30.0
+    policy.on_timeout(1.0)
+    assert policy.on_time(31.0) == [Send(n, KILL) for n in ("ps/0", "worker/0", "worker/1")]
+    for label in ("ps/0", "worker/0", "worker/1"):
+        policy.on_exit(label, -KILL, 31.1)
+    assert policy.exit_code == 124
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_random_runs_come_to_an_end_with_nothing_running(seed):
+    """Whatever happens in whichever order: the run ends, and no task is started twice at a time."""
+    draw = random.Random(seed)
+    policy = Policy(keep_going=draw.random() < 0.3, grace_seconds=draw.choice([None, 5.0]))
+    labels = ["ps/0", "ps/1", "worker/0", "worker/1", "worker/2"]
+    comes_and_goes = draw.random() < 0.6
+    for label in labels:
+        is_worker = label.startswith("worker")
+        placed = not (is_worker and comes_and_goes and draw.random() < 0.5)
+        policy.add(
+            label, not is_worker, draw.choice([0, 1]), elastic=is_worker and comes_and_goes, placed=placed
+        )
+    if not policy.running_workers():
+        return
+    alive, sought = set(policy.running), set(policy.seeking)
+    for step in range(400):
+        if policy.exit_code is not None:
+            break
+        now = float(step)
+        happens = draw.random()
+        if happens < 0.02:
+            actions = policy.on_signal(draw.choice([INT, TERM]), now)
+        elif happens < 0.4 and sought:
+            label = draw.choice(sorted(sought))
+            sought.discard(label)
+            actions = policy.on_place(label, now)
+        elif alive:
+            label = draw.choice(sorted(alive))
+            alive.discard(label)
+            actions = policy.on_exit(label, draw.choice([0, 0, 1, -KILL]), now, draw.random() < 0.2)
+        else:
+            actions = policy.on_time(now)
+        for action in actions:
+            if isinstance(action, Start):
+                assert action.label not in alive
+                alive.add(action.label)
+            elif isinstance(action, Seek):
+                assert action.label not in alive
+                sought.add(action.label)
+    if policy.exit_code is None:  # everybody waits for a place
+        assert not alive or sought
+        policy.on_signal(INT, 1000.0)
+        for label in sorted(alive):
+            policy.on_exit(label, -KILL, 1001.0)
+    assert policy.exit_code is not None and policy.running == []

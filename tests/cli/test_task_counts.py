@@ -5,8 +5,11 @@ from importlib.metadata import version
 import pytest
 
 import tensorfleet as tf
+from tensorfleet.cli.engines.base import Resources, RunOptions
+from tensorfleet.cli.engines.registry import make_engine
 from tensorfleet.cli.plan import Wishes
-from tensorfleet.cli.task_counts import Asked, tasks_for
+from tensorfleet.cli.run_request import Request
+from tensorfleet.cli.task_counts import Asked
 from tests.support.launching import launched, run
 
 ESTIMATOR = "import tensorflow as tf\ntf.estimator.train_and_evaluate(estimator, train, test)\n"
@@ -18,7 +21,10 @@ def labels(tmp_path):
     def of(source, asked, cluster=None):
         script = tmp_path / "train.py"
         script.write_text(source)
-        return [task.label for task in tasks_for(Wishes(str(script), []), asked, cluster)]
+        options = RunOptions("train", script, cluster_file=cluster)
+        engine = make_engine("ssh" if cluster else "local", options)
+        request = Request.of(Wishes(str(script), []), asked, engine, Resources())
+        return [task.label for task in request.tasks_at(engine.preview(request.wanted))]
 
     return of
 

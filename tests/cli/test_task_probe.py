@@ -8,7 +8,7 @@ import urllib.request
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tensorfleet.cli.run import free_ports
+from tensorfleet.cli.engines.child import free_ports
 
 KEY = "a key of sixteen or more"
 SCRIPT = """

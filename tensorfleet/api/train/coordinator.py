@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 from tensorfleet.base import errors, logging
 from tensorfleet.base.naming import export
+from tensorfleet.base.platform import notice
 from tensorfleet.base.properties import readonly
 
 #: An exception, or the tuple of `sys.exc_info()`.
@@ -78,7 +79,9 @@ class Coordinator:
 
     def should_stop(self) -> bool:
         """Whether a stop was requested."""
-        return self._stop_event.is_set()
+        # Only for the thread that trains: the ones that fill its queues go on until it has left.
+        leaving = notice.received() and threading.current_thread() is threading.main_thread()
+        return leaving or self._stop_event.is_set()
 
     @contextmanager
     def stop_on_exception(self) -> Iterator[None]:

@@ -22,6 +22,7 @@ from tensorfleet.api.train.session_layers import (
 from tensorfleet.api.train.session_manager import SessionManager
 from tensorfleet.base import errors
 from tensorfleet.base.naming import export
+from tensorfleet.base.platform import notice
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.scopes import GraphKeys, get_collection, get_default_graph
 
@@ -204,7 +205,7 @@ class _MonitoredSession:
 
     def should_stop(self) -> bool:
         """Whether to leave the training loop."""
-        return self._sess is None or self._sess.should_stop()
+        return self._sess is None or notice.received() or self._sess.should_stop()
 
     def close(self) -> None:
         """Calls the hooks' `end`, stops the threads and closes the session."""

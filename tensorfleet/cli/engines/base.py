@@ -52,6 +52,10 @@ class RunOptions:
     name: str
     script: Path
     log_dir: Path | None = None
+    #: the file that names hosts and their tasks: `--cluster`
+    cluster_file: Path | None = None
+    #: leave the run to the engine, and do not follow it: `--submit`
+    submit: bool = False
     #: how long to wait for room: None is until there is room, 0 is not at all
     wait_seconds: float | None = None
     #: where the engine is: `--address`
@@ -126,6 +130,28 @@ class Engine(ABC):
 
     def __init__(self, options: RunOptions) -> None:
         self.options = options
+
+    def jobs(self) -> dict[str, int] | None:
+        """How many tasks of each job there are, where the engine's own configuration says; None if the user does."""
+        return None
+
+    def relaunch(self, wanted: Sequence[Wanted], command: Sequence[str]) -> int | None:
+        """Runs this very command from where the engine needs it, and gives its exit code. None: go on here.
+
+        A batch system gets its allocation so. `command` is the whole command line, with the interpreter.
+        """
+        return None
+
+    def preview(self, wanted: Sequence[Wanted]) -> dict[str, Place]:
+        """Places as they may look, for `--dry-run`: nothing is reserved."""
+        return {
+            one.label: Place(f"NODE-{number}:2222", EngineNode(f"NODE-{number}"))
+            for number, one in enumerate(wanted)
+        }
+
+    def manifests(self, tasks: Sequence[Task]) -> str | None:
+        """What `--print` prints: the objects that would be made for the tasks. None: the engine has no such thing."""
+        return None
 
     @abstractmethod
     def reserve(self, wanted: Sequence[Wanted], listener: Listener) -> dict[str, Place]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tensorfleet.base import errors
 from tensorfleet.cluster.messages import Hello, Welcome
-from tensorfleet.cluster.transport import handshake, tls, wire
+from tensorfleet.cluster.transport import handshake, moved_addresses, tls, wire
 from tensorfleet.kernels.interruptible_calls import Background
 
 if TYPE_CHECKING:
@@ -242,7 +242,7 @@ def connect(address: str, secret: bytes, hello: Hello, seconds: float) -> tuple[
 
 def _connect(address: str, secret: bytes, hello: Hello, seconds: float) -> tuple[wire.Channel, Welcome]:
     limit = time.monotonic() + seconds
-    sock = open_socket(address, seconds)
+    sock = open_socket(moved_addresses.current(address), seconds)
     try:
         _prove(sock, address, secret, limit)
         channel = wire.Channel(sock)

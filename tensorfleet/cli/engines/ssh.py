@@ -1,0 +1,124 @@
+"""Tasks on the hosts of a cluster file, over ssh or a command that replaces it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import signal
+from collections.abc import Sequence
+
+from tensorfleet.cli.engines.base import Engine, EngineError, Listener, RunningTask, RunOptions, Wanted
+from tensorfleet.cli.engines.child import Child, Guardian, Start
+from tensorfleet.cli.hosts import Host, read_cluster
+from tensorfleet.cli.plan import TOKEN, Place, Task
+from tensorfleet.cli.scripts.bootstrap import LAUNCHER
+
+_SSH_FAILED = 255  # its exit code where it is not that of the command over there
+
+
+class _RemoteChild(Child):
+    """The ssh process that carries a task. The task ends with the connection."""
+
+    @property
+    def where(self) -> str:
+        """The process here; the one over there has no number that we know."""
+        return f"ssh, pid {self.pid}"
+
+    def send(self, number: int) -> None:
+        """Ends the connection: whatever the signal, there is no other way to reach the task."""
+        if number == signal.SIGKILL:
+            super().send(number)
+        else:
+            self.hang_up()
+
+
+class SshEngine(Engine):
+    """Starts each task on the host that the cluster file gives it."""
+
+    name = "ssh"
+
+    def __init__(self, options: RunOptions) -> None:
+        """Reads the cluster file. Raises `ValueError` for a mistake in it."""
+        super().__init__(options)
+        if options.cluster_file is None:
+            raise EngineError("ssh needs to know the hosts. Add --cluster cluster.yaml; see docs/launch.md.")
+        self._hosts = read_cluster(options.cluster_file)
+        self._places = placed(self._hosts)
+        self._guardian: Guardian | None = None
+        self._children: dict[str, Child] = {}
+
+    def jobs(self) -> dict[str, int] | None:
+        """As the file says."""
+        return {job: len(tasks) for job, tasks in self._hosts.items()}
+
+    def preview(self, wanted: Sequence[Wanted]) -> dict[str, Place]:
+        """The file's places are known."""
+        return {one.label: self._places[one.label] for one in wanted}
+
+    def reserve(self, wanted: Sequence[Wanted], listener: Listener) -> dict[str, Place]:
+        """The places that the file names. An evaluator has no address: it is no part of the cluster."""
+        missing = [one.label for one in wanted if one.label not in self._places]
+        if missing:
+            raise EngineError(f"The cluster file has no host for {', '.join(missing)}. Add it under `jobs`.")
+        return {one.label: self._places[one.label] for one in wanted}
+
+    def start(self, task: Task, listener: Listener) -> RunningTask:
+        """A connection that carries the task and its output."""
+        host = self._host(task)
+        # The token goes by stdin: every user of a machine can read its command lines.
+        environment = {k: v for k, v in task.environment.items() if k != TOKEN}
+        environment |= {"PYTHONUNBUFFERED": "1", LAUNCHER: "stdin"}
+        command = host.reached(task.command, environment)
+        if shutil.which(command[0]) is None:
+            raise EngineError(
+                f"Cannot start {task.label} on {host.shown}: {command[0]} is not installed on this machine."
+            )
+        self._guardian = self._guardian or Guardian()
+        start = Start(command, dict(os.environ), first_line=task.environment.get(TOKEN, ""))
+        child = _RemoteChild(task.label, start, listener.on_line, listener.on_exit, self._guardian)
+        self._children[task.label] = child
+        return child
+
+    def seek(self, wanted: Wanted, listener: Listener) -> None:
+        """The same host again: the file names one for each task."""
+        listener.on_place(wanted.label, self._places[wanted.label])
+
+    def close(self) -> None:
+        """Ends the connections, and with them the tasks."""
+        for child in self._children.values():
+            child.hang_up()
+            child.send(signal.SIGKILL)
+        if self._guardian is not None:
+            self._guardian.close()
+            self._guardian = None
+
+    def advice(self, task: Task, code: int) -> list[str]:
+        """How to try the connection, if it was ssh that failed."""
+        host = self._host(task)
+        if code != _SSH_FAILED or host.via is not None:
+            return []
+        return [
+            f"ssh could not reach {host.destination}, or lost the connection. Test it with:",
+            shlex.join(host.trial()),
+        ]
+
+    def _host(self, task: Task) -> Host:
+        host = self._places[task.label].host
+        assert isinstance(host, Host)
+        return host
+
+
+def placed(hosts: dict[str, list[Host]]) -> dict[str, Place]:
+    """Every task's place by label: the ports of a host are counted up."""
+    used: dict[str, int] = {}
+    result: dict[str, Place] = {}
+    for job, tasks in hosts.items():
+        for index, host in enumerate(tasks):
+            if job == "evaluator":
+                result[f"{job}/{index}"] = Place("", host)
+                continue
+            port = host.first_port + used.get(host.name, 0)
+            used[host.name] = used.get(host.name, 0) + 1
+            result[f"{job}/{index}"] = Place(f"{host.address}:{port}", host)
+    return result

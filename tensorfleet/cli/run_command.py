@@ -1,0 +1,352 @@
+"""`tensorfleet run`: its options, and the checks of what they say."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import re
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tensorfleet.cli import plan as planning
+from tensorfleet.cli.dashboard.launched import launched_page, wanted_place
+from tensorfleet.cli.engines.base import Engine, EngineError, Resources, RunOptions
+from tensorfleet.cli.engines.registry import make_engine
+from tensorfleet.cli.run import RunSettings
+from tensorfleet.cli.run_request import MakeOutput, Request, Run
+from tensorfleet.cli.scripts.packages import file_of
+from tensorfleet.cli.task_counts import Asked
+from tensorfleet.cli.tensorboard import tensorboard as tensorboard_beside
+
+_GRACE_SECONDS = (
+    30.0  # where machines are taken away with notice: Kubernetes gives 30 s if not told otherwise
+)
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)i?B?", re.IGNORECASE)
+
+
+def run(
+    script: Annotated[str, typer.Argument(help="Path of the script.", show_default=False)],
+    arguments: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Arguments of the script, preferably after `--`. {job_name}, {task_index}, {ps_hosts} and "
+            "{worker_hosts} are replaced by the task's values.",
+            show_default=False,
+        ),
+    ] = None,
+    module: Annotated[
+        bool,
+        typer.Option("-m", "--module", help="Run a module, such as trainer.task, instead of a file."),
+    ] = False,
+    ps: Annotated[int | None, typer.Option(min=0, help="Set the number of parameter servers.")] = None,
+    workers: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N|MIN:MAX",
+            help="Set the number of workers. 2:8 begins with two and takes up to eight, as there is room.",
+        ),
+    ] = None,
+    on: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ENGINE",
+            help="Run on local, ssh, ray, slurm or kubernetes. The default is this machine, or ssh with --cluster.",
+            show_default=False,
+        ),
+    ] = None,
+    chief: Annotated[bool, typer.Option("--chief", help="Add a task of job `chief`.")] = False,
+    evaluator: Annotated[
+        bool | None,
+        typer.Option(
+            "--evaluator/--no-evaluator",
+            help="Add an evaluator outside the cluster. This is the default if the script calls "
+            "`tf.estimator.train_and_evaluate`.",
+            show_default=False,
+        ),
+    ] = None,
+    job: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=N", help="Add N tasks of another job, such as learner=1."),
+    ] = None,
+    cluster: Annotated[
+        Path | None, typer.Option(help="Start the tasks over ssh on the hosts in this YAML file.")
+    ] = None,
+    address: Annotated[
+        str | None,
+        typer.Option(help="Use the engine there: a Ray address (default RAY_ADDRESS), a Kubernetes context."),
+    ] = None,
+    image: Annotated[
+        str | None, typer.Option(help="Use this container image, with TensorFleet (kubernetes).")
+    ] = None,
+    namespace: Annotated[str | None, typer.Option(help="Run in this namespace (kubernetes).")] = None,
+    time_limit: Annotated[
+        str | None, typer.Option("--time", help="Ask for this much time, such as 2:00:00 (slurm).")
+    ] = None,
+    submit: Annotated[
+        bool, typer.Option("--submit", help="Submit the run as a batch job and return (slurm).")
+    ] = False,
+    engine_arg: Annotated[
+        list[str] | None,
+        typer.Option(metavar="K=V", help="Pass an option to the engine; see the engine's page in docs/."),
+    ] = None,
+    wait: Annotated[
+        float | None,
+        typer.Option(min=0, help="Wait for room for so many seconds. The default is until there is room."),
+    ] = None,
+    cpus_per_task: Annotated[
+        float | None, typer.Option(min=0.01, help="Reserve this many processors for each task.")
+    ] = None,
+    memory: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="Reserve this much memory for each task, such as 4G.")
+    ] = None,
+    gpus_per_worker: Annotated[
+        int | None, typer.Option(min=0, help="Give each worker this many GPUs.")
+    ] = None,
+    restart: Annotated[int, typer.Option(min=0, help="Restart a failed task up to this many times.")] = 0,
+    keep_going: Annotated[
+        bool, typer.Option("--keep-going", help="Let the other tasks finish when one fails.")
+    ] = False,
+    timeout: Annotated[float | None, typer.Option(help="Stop the run after this many seconds.")] = None,
+    grace: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            help="Let tasks save for so many seconds when the run gets SIGTERM or its time is up. The default is 2 on "
+            "this machine and 30 on others.",
+        ),
+    ] = None,
+    env: Annotated[
+        list[str] | None, typer.Option(metavar="K=V", help="Set an environment variable of every task.")
+    ] = None,
+    flag_names: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ROLE=FLAG,...",
+            help="Set the names of the script's flags for job_name, task_index, ps_hosts, worker_hosts.",
+        ),
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="Set the name of the run.")] = None,
+    log_dir: Annotated[Path, typer.Option(help="Write logs to NAME/TASK.log in this folder.")] = Path("runs"),
+    no_alias: Annotated[
+        bool, typer.Option("--no-alias", help="Let `import tensorflow` import an installed TensorFlow.")
+    ] = False,
+    tensorboard: Annotated[
+        Path | None, typer.Option(metavar="LOGDIR", help="Start TensorBoard on LOGDIR during the run.")
+    ] = None,
+    tui: Annotated[bool, typer.Option("--tui", help="Show each task in a pane.")] = False,
+    log_format: Annotated[
+        str, typer.Option(metavar="text|json", help="Print and log lines as text, or as JSON objects.")
+    ] = "text",
+    dashboard: Annotated[
+        str | None,
+        typer.Option(
+            metavar="off|PORT|HOST:PORT",
+            help="Serve the page of the run there, or not at all. The default is a free port of this machine.",
+        ),
+    ] = None,
+    print_manifests: Annotated[
+        bool, typer.Option("--print", help="Print the manifests and exit (kubernetes).")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the command of each task and exit.")
+    ] = False,
+) -> None:
+    """Run a script as the tasks of a cluster.
+
+    The run ends when the workers have ended. Each task gets its role in all usual forms: `TF_CONFIG`, the script's
+    own flags (`--ps_hosts`, `--worker_hosts`, `--job_name`, `--task_index` or similar names), `CLUSTER_SPEC`,
+    `JOB_NAME` and `TASK_INDEX`.
+
+    `tensorfleet run --ps 1 --workers 2 train.py -- --train_steps 200`
+
+    `tensorfleet run --on ray --ps 2 --workers 2:8 train.py`
+    """
+    if module and (module_file := file_of(script)) is None:
+        path = script.replace(".", "/")
+        raise typer.BadParameter(
+            f"No module {script} in {os.getcwd()}: neither {path}.py nor {path}/__main__.py exists.",
+            param_hint="-m",
+        )
+    script = str(module_file) if module else script
+    on = on or ("ssh" if cluster else "local")
+    # Only an image or another host may have the script.
+    if not Path(script).is_file() and on not in ("ssh", "kubernetes"):
+        raise typer.BadParameter(f"No file {script} in {os.getcwd()}.", param_hint="SCRIPT")
+    if log_format not in ("text", "json"):
+        raise typer.BadParameter(
+            f"{log_format!r} is not a format. Use text or json.", param_hint="--log-format"
+        )
+    given = list(arguments or [])
+    most, least = _numbers_of_workers(workers)
+    # `run train.py --ps 2` is a frequent slip. Counts after the script are ours only if none came before it.
+    if ps is None and workers is None and not chief and not job and cluster is None:
+        given, behind = _counts_behind(Path(script), given)
+        ps, most = behind.get("ps"), behind.get("workers")
+    wishes = planning.Wishes(
+        script=script,
+        arguments=given[1:] if given[:1] == ["--"] else given,
+        use_alias=not no_alias,
+        gpus_per_worker=gpus_per_worker,
+        environment=pairs_of(env or [], "--env"),
+        flag_names=pairs_of(flag_names.split(",") if flag_names else [], "--flag-names"),
+    )
+    try:
+        place = wanted_place(dashboard)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--dashboard") from None
+    name = name or _fresh_name(script, log_dir)
+    options = RunOptions(
+        name=name,
+        script=Path(script),
+        log_dir=log_dir / name,
+        cluster_file=cluster,
+        submit=submit,
+        wait_seconds=wait,
+        address=address,
+        time_limit=time_limit,
+        engine_arguments=tuple(engine_arg or []),
+        image=image,
+        namespace=namespace,
+        environment=wishes.environment,
+    )
+    try:
+        engine = make_engine(on, options)
+        asked = Asked(ps, most, chief, evaluator, _numbers(job or []), least)
+        resources = Resources(cpus_per_task, _bytes_of(memory), gpus_per_worker or 0)
+        request = Request.of(wishes, asked, engine, resources)
+        if dry_run or print_manifests:
+            _show(request, engine, print_manifests)
+            return
+    except (ValueError, OSError, EngineError) as error:
+        raise typer.BadParameter(str(error)) from None
+    settings = RunSettings(
+        name=name,
+        script=script,
+        log_dir=log_dir / name,
+        restarts=restart,
+        timeout=timeout,
+        keep_going=keep_going,
+        grace=grace if grace is not None or on == "local" else _GRACE_SECONDS,
+        elastic=request.elastic,
+    )
+    guesses = asked.is_nothing and not evaluator and on == "local"
+    go = Run(request, engine, settings, _output_of(log_format, tui), guesses)
+    with tensorboard_beside(tensorboard), launched_page(place, name, script, log_dir / name) as page:
+        code = go.to_its_end(page)
+        if page is not None:
+            page.close(code)
+    raise typer.Exit(code)
+
+
+def _show(request: Request, engine: Engine, as_manifests: bool) -> None:
+    tasks = request.tasks_at(engine.preview(request.wanted))
+    if not as_manifests:
+        for task in tasks:
+            typer.echo(f"[{task.label}] {task.shown()}")
+        return
+    text = engine.manifests(tasks)
+    if text is None:
+        raise typer.BadParameter(
+            f"{engine.name} has no manifests. Use it with --on kubernetes.", param_hint="--print"
+        )
+    typer.echo(text, nl=False)
+
+
+def _output_of(log_format: str, tui: bool) -> MakeOutput:
+    """How the lines of the tasks are shown."""
+    from tensorfleet.cli.output import JsonOutput, Output
+    from tensorfleet.cli.panes import Panes
+
+    if log_format == "json":
+        return lambda labels, logs: JsonOutput(labels, sys.stdout, logs)
+    if tui:
+        return Panes
+    return lambda labels, logs: Output(labels, sys.stdout, logs)
+
+
+def _numbers_of_workers(text: str | None) -> tuple[int | None, int | None]:
+    """The most workers, and the least if that is another number."""
+    if text is None:
+        return None, None
+    least, colon, most = text.rpartition(":")
+    if not most.isdecimal() or (colon and not least.isdecimal()):
+        raise typer.BadParameter(
+            f"{text!r} is not a number of workers. Write for example 4, or 2:8 for two to eight.",
+            param_hint="--workers",
+        )
+    if colon and not 1 <= int(least) <= int(most):
+        raise typer.BadParameter(
+            f"{text} is not a range. Write the least first, at least 1: for example 2:8.",
+            param_hint="--workers",
+        )
+    return int(most), int(least) if colon and int(least) < int(most) else None
+
+
+def _bytes_of(text: str | None) -> int | None:
+    if text is None:
+        return None
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
+        raise typer.BadParameter(
+            f"{text!r} is not a size. Write for example 512M or 4G.", param_hint="--memory"
+        )
+    return int(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " "))
+
+
+def _counts_behind(script: Path, given: list[str]) -> tuple[list[str], dict[str, int]]:
+    """Split `--ps 2` and `--workers 4` from arguments after the script's name, unless the script has these flags."""
+    from tensorfleet.cli.scripts.flags import flags_of
+
+    end = given.index("--") if "--" in given else len(given)
+    pattern = re.compile(r"--(ps|workers)(?:=(\d+))?")
+    counts: dict[str, int] = {}
+    rest: list[str] = []
+    i = 0
+    while i < end:
+        match = pattern.fullmatch(given[i])
+        number = match and (match[2] or (given[i + 1] if i + 1 < end else ""))
+        if match and number and number.isdecimal():
+            counts[match[1]] = int(number)
+            i += 1 if match[2] else 2
+        else:
+            rest.append(given[i])
+            i += 1
+    if not counts or not counts.keys().isdisjoint(flags_of(script)):
+        return given, {}
+    options = " ".join(f"--{option} {number}" for option, number in counts.items())
+    print(
+        f"tensorfleet: using {options} as an option of the launcher, because {script} has no such flag. "
+        "Write it before the script.",
+        file=sys.stderr,
+    )
+    return rest + given[end:], counts
+
+
+def _numbers(texts: list[str]) -> dict[str, int]:
+    pairs = pairs_of(texts, "--job")
+    for name, count in pairs.items():
+        if not count.isdigit():
+            raise typer.BadParameter(
+                f"{name}={count} is not a number of tasks. Write for example {name}=2.", param_hint="--job"
+            )
+    return {name: int(count) for name, count in pairs.items()}
+
+
+def _fresh_name(script: str, log_dir: Path) -> str:
+    stem = f"{Path(script).stem}-{datetime.datetime.now():%Y%m%d-%H%M%S}"
+    taken = [n for n in range(1, 1000) if (log_dir / (stem if n == 1 else f"{stem}-{n}")).exists()]
+    return f"{stem}-{taken[-1] + 1}" if taken else stem
+
+
+def pairs_of(texts: list[str], option: str) -> dict[str, str]:
+    """`NAME=VALUE` texts as a dict."""
+    result = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not equals or not key:
+            raise typer.BadParameter(f"{text!r} does not have the form NAME=VALUE.", param_hint=option)
+        result[key.strip()] = value
+    return result

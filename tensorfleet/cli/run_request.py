@@ -1,0 +1,151 @@
+"""One `tensorfleet run`: from its tasks and engine to its exit code."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeAlias
+
+from tensorfleet.cli import plan as planning
+from tensorfleet.cli.dashboard.launched import LaunchedPage
+from tensorfleet.cli.engines.base import Engine, EngineError, Resources, Wanted
+from tensorfleet.cli.engines.child import free_ports
+from tensorfleet.cli.output import Output
+from tensorfleet.cli.placing import (
+    elastic_jobs,
+    needed_at_once,
+    tasks_at,
+    token_for,
+    wanted_alone,
+    wanted_for,
+)
+from tensorfleet.cli.plan import Place, Task
+from tensorfleet.cli.run import Launcher, RunSettings
+from tensorfleet.cli.task_counts import Asked, Counts, counts_for, counts_in_file, spoken
+
+#: from the labels of the tasks and the folder of the logs
+MakeOutput: TypeAlias = Callable[[list[str], Path], Output]
+_CANNOT_START = 127  # as shells say it
+
+
+@dataclass(frozen=True)
+class Request:
+    """The tasks that a run needs."""
+
+    wishes: planning.Wishes
+    #: None: the script runs once, told nothing of clusters
+    counts: Counts | None
+    wanted: list[Wanted]
+    token: str
+
+    @classmethod
+    def of(cls, wishes: planning.Wishes, asked: Asked, engine: Engine, resources: Resources) -> Request:
+        """What the user asks for, or the engine's configuration says. Raises ValueError for what cannot run."""
+        token = token_for(Path(wishes.script), engine.name == "local")
+        named = engine.jobs()
+        cluster_file = engine.options.cluster_file
+        if named is not None and cluster_file is not None:
+            counts: Counts | None = counts_in_file(wishes, asked, cluster_file, named)
+        else:
+            counts = counts_for(wishes, asked)
+        wanted = wanted_for(counts, resources) if counts else [wanted_alone(resources)]
+        return cls(wishes, counts, wanted, token)
+
+    @property
+    def at_once(self) -> list[Wanted]:
+        """The tasks that the run cannot begin without."""
+        return needed_at_once(self.counts, self.wanted) if self.counts else self.wanted
+
+    @property
+    def elastic(self) -> frozenset[str]:
+        """The jobs whose tasks may come and go."""
+        return elastic_jobs(self.counts) if self.counts else frozenset()
+
+    def tasks_at(self, places: Mapping[str, Place]) -> list[Task]:
+        """The tasks with their commands, at these places."""
+        if self.counts is None:
+            return planning.plan_alone(self.wishes, places[self.wanted[0].label].host)
+        return tasks_at(self.wishes, self.counts, places, self.token)
+
+
+class Run:
+    """A run that has not begun."""
+
+    def __init__(
+        self, request: Request, engine: Engine, settings: RunSettings, make_output: MakeOutput, guesses: bool
+    ) -> None:
+        """With `guesses` nobody said how many tasks there are: if the script makes another cluster, that counts."""
+        self._request = request
+        self._engine = engine
+        self._settings = settings
+        self._make_output = make_output
+        self._guesses = guesses and request.counts is not None
+
+    def to_its_end(self, page: LaunchedPage | None) -> int:
+        """Runs it, and gives the exit code."""
+        try:
+            elsewhere = self._engine.relaunch(
+                self._request.at_once, [sys.executable, "-m", "tensorfleet", *sys.argv[1:]]
+            )
+            return self._go(page) if elsewhere is None else elsewhere
+        except (OSError, EngineError) as error:
+            print(f"tensorfleet: {error}", file=sys.stderr)
+            return _CANNOT_START
+        except KeyboardInterrupt:  # while it waited for room
+            print("tensorfleet: Got SIGINT; stopping.", file=sys.stderr)
+            return 130
+        finally:
+            self._engine.close()
+
+    def _go(self, page: LaunchedPage | None) -> int:
+        request, settings = self._request, self._settings
+        places = self._engine.reserve(request.at_once, _Notes())
+        tasks = request.tasks_at(places)
+        made = (settings.log_dir / "cluster.json").absolute() if self._guesses and settings.log_dir else None
+        code = self._launch(tasks, replace(settings, made=made), page)
+        if made and made.exists() and code < 128:  # not interrupted
+            counts = json.loads(made.read_text())
+            made.unlink()
+            print(
+                f"tensorfleet: {settings.script} creates a cluster of {spoken(counts)}. Restarting with these tasks.",
+                file=sys.stderr,
+            )
+            ports = iter(free_ports(sum(counts.values())))
+            code = self._launch(planning.plan_again(request.wishes, tasks, counts, ports), settings, page)
+        return code
+
+    def _launch(self, tasks: list[Task], settings: RunSettings, page: LaunchedPage | None) -> int:
+        request = self._request
+        logs = settings.log_dir or Path()
+        placed = {one.label for one in request.at_once}
+        unplaced = frozenset(one.label for one in request.wanted if one.label not in placed)
+        launcher = Launcher(
+            tasks,
+            self._engine,
+            settings,
+            self._make_output([task.label for task in tasks], logs),
+            page,
+            {one.label: one for one in request.wanted},
+            unplaced,
+        )
+        return launcher.go()
+
+
+class _Notes:
+    """Hears what an engine tells before there are tasks."""
+
+    def on_line(self, label: str, text: str) -> None:
+        """No task is there to print."""
+
+    def on_exit(self, label: str, code: int, lost: str | None = None) -> None:
+        """No task is there to end."""
+
+    def on_place(self, label: str, place: Place) -> None:
+        """Nothing is looked for yet."""
+
+    def on_note(self, text: str) -> None:
+        """A line for the user."""
+        print(f"tensorfleet: {text}", file=sys.stderr, flush=True)
