@@ -24,7 +24,7 @@ install = { test -x $(1)/bin/python || $(2) -m venv $(1); } && \
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help run test quick wheel peers browser bench chaos docs lint lock clean
+.PHONY: help run test quick wheel peers browser engines kubernetes bench chaos docs lint lock clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,6 +49,15 @@ peers: $(PEERS)/.stamp ## compare with the real TensorFlow
 
 browser: $(VENV)/.browser-stamp ## look at the page of a run in a real Chromium, by mouse and by keyboard
 	CHROMIUM="$$(tools/chromium.sh)" && export CHROMIUM && $(VENV)/bin/python -m pytest -m browser tests/browser -rR
+
+# Slurm is Debian's; where its packages cannot be installed, its tests are skipped and say so.
+engines: $(VENV)/.engines-stamp ## train on a real Ray and a real Slurm, and check the Kubernetes manifests
+	tools/slurm.sh
+	$(VENV)/bin/python -m pytest -m engines -rR tests/engines
+
+kubernetes: $(VENV)/.engines-stamp ## build a Kubernetes API server from Debian's source, in minutes, and run on it
+	tools/kubernetes.sh
+	$(VENV)/bin/python -m pytest -m kubernetes -rR tests/engines
 
 # A script that cannot measure something leaves it out; the list at the end comes in any case.
 bench: $(PEERS)/.bench-stamp ## measure side by side with TensorFlow, PyTorch and JAX, for hours; then list what is slower
@@ -82,7 +91,7 @@ lint: $(VENV)/.stamp ## ruff, mypy and import-linter
 
 lock: ## pin what CI installs, in .ci/requirements.lock
 	@$(if $(UV),,$(error uv is needed: pip install uv))
-	uv pip compile --quiet --universal --python-version 3.11 --extra dev --extra peers --extra docs --extra browser --no-annotate --no-header \
+	uv pip compile --quiet --universal --python-version 3.11 --extra dev --extra peers --extra docs --extra browser --extra engines --no-annotate --no-header \
 	    --output-file .ci/requirements.lock pyproject.toml
 
 clean: ## remove environments, caches and build output
@@ -105,6 +114,10 @@ $(PEERS)/.bench-stamp: $(PEERS)/.stamp
 
 $(VENV)/.browser-stamp: $(VENV)/.stamp
 	$(call install,$(VENV),$(PYTHON),browser)
+	@touch $@
+
+$(VENV)/.engines-stamp: $(VENV)/.stamp
+	$(call install,$(VENV),$(PYTHON),engines)
 	@touch $@
 
 $(VENV)/.docs-stamp: $(VENV)/.stamp
