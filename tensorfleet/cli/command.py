@@ -17,6 +17,7 @@ from tensorfleet.base.versions import FLEET_VERSION, VERSION
 from tensorfleet.cli import debug_command, run_command
 from tensorfleet.cli import plan as planning
 from tensorfleet.cli.dashboard_command import dashboard as _dashboard
+from tensorfleet.cli.logs_command import logs
 from tensorfleet.cli.trace_command import trace
 
 app = typer.Typer(
@@ -101,6 +102,7 @@ def kubernetes(
 
 
 app.command()(trace)
+app.command()(logs)
 
 
 @app.command()
@@ -113,10 +115,11 @@ def ps() -> None:
         typer.echo("No runs.")
     for entry in entries:
         typer.echo(
-            f"{entry['name']}  {entry['script']}  (launcher {entry['launcher']}, logs in {entry['logs']})"
+            f"{entry['name']}  {entry['script']}  "
+            f"(on {entry.get('engine', 'local')}, launcher {entry['launcher']}, logs in {entry['logs']})"
         )
         for label, task in entry["tasks"].items():
-            typer.echo(f"  {label:<12} {task['state']:<8} pid {task['pid']:<8} {task['address'] or ''}")
+            typer.echo(f"  {label:<12} {task['state']:<8} {task['where']:<12} {task['address'] or ''}")
         if entry.get("page"):
             typer.echo(f"  page         {entry['page']}")
 
@@ -172,14 +175,28 @@ def explain(
 
 
 @app.command()
-def doctor() -> None:
+def doctor(
+    on: Annotated[
+        str | None,
+        typer.Option(metavar="ENGINE", help="Check the way to ray, slurm or kubernetes as well."),
+    ] = None,
+    address: Annotated[
+        str | None, typer.Option(help="Where the engine is: a Ray address, a Kubernetes context.")
+    ] = None,
+) -> None:
     """Check this machine's setup.
 
     The checks cover Python, JAX, devices, ports, the token, the clock and the speed of the loopback.
     """
     from tensorfleet.cli.doctor import examine
+    from tensorfleet.cli.engines.base import EngineError
+    from tensorfleet.cli.engines.registry import check_of
 
-    raise typer.Exit(examine())
+    try:
+        check = check_of(on) if on is not None else None
+    except EngineError as error:
+        raise typer.BadParameter(str(error), param_hint="--on") from None
+    raise typer.Exit(examine(check, address))
 
 
 @app.command()

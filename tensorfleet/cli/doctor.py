@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib.metadata
 import os
 import socket
@@ -12,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import psutil
 
@@ -33,7 +34,11 @@ class Finding(NamedTuple):
     advice: str = ""
 
 
-def examine() -> int:
+#: what an engine finds about the way to it, at an address or at its default
+EngineCheck: TypeAlias = Callable[[str | None], Iterator[Finding]]
+
+
+def examine(engine: EngineCheck | None = None, address: str | None = None) -> int:
     """Prints every finding; 1 when something would keep scripts from running."""
     from rich.console import Console
     from rich.markup import escape
@@ -41,7 +46,11 @@ def examine() -> int:
     console = Console(highlight=False, soft_wrap=True)
     colours = {"ok": "green", "warning": "yellow", "bad": "red"}
     worst = 0
-    for check in (_python, _packages, _devices, _memory, _ports, _token, _clock, _loopback, _tensorflow):
+    checks: list[Callable[[], Iterator[Finding]]] = [_python, _packages, _devices, _memory, _ports, _token]
+    checks += [_clock, _loopback, _tensorflow]
+    if engine is not None:
+        checks.append(functools.partial(engine, address))
+    for check in checks:
         for finding in _guarded(check):
             colour = colours[finding.verdict]
             advice = f"  {finding.advice}" if finding.advice else ""
@@ -56,7 +65,8 @@ def _guarded(check: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
     try:
         yield from check()
     except Exception as error:
-        yield Finding(check.__name__.strip("_"), f"{type(error).__name__}: {error}", "bad")
+        name = getattr(check, "__name__", "engine").strip("_")
+        yield Finding(name, f"{type(error).__name__}: {error}", "bad")
 
 
 def _python() -> Iterator[Finding]:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from importlib.metadata import entry_points
 from typing import cast
 
+from tensorfleet.cli.doctor import EngineCheck
 from tensorfleet.cli.engines.base import Engine, EngineError, RunOptions
 
 #: where other packages register a class, as `mpi = "my_package.mpi:MpiEngine"`
@@ -29,6 +30,15 @@ def names() -> list[str]:
 def make_engine(name: str, options: RunOptions) -> Engine:
     """The engine of that name for one run. Raises `EngineError`, or `ValueError` for a mistake in its configuration."""
     return _class_of(name)(options)
+
+
+def check_of(name: str) -> EngineCheck:
+    """What `tensorfleet doctor --on NAME` runs: the function `check` beside the engine's class."""
+    module = importlib.import_module(_class_of(name).__module__)
+    check = getattr(module, "check", None)
+    if check is None:
+        raise EngineError(f"{name} has no checks of its own. Run tensorfleet doctor without --on.")
+    return cast(EngineCheck, check)
 
 
 def _class_of(name: str) -> Callable[[RunOptions], Engine]:
