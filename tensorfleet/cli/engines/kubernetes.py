@@ -1,0 +1,372 @@
+"""Tasks as Jobs of a Kubernetes cluster.
+
+A run is a headless Service, a Secret and a Job for each task. A place is held by a *seat*: the task's pod, asleep. So all
+tasks have room, and their image is there, before the first of them starts.
+"""
+
+from __future__ import annotations
+
+import datetime
+import getpass
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+from tensorfleet.cli.engines import kubernetes_manifests as manifests
+from tensorfleet.cli.engines.base import (
+    Engine,
+    EngineError,
+    EngineNode,
+    Listener,
+    Resources,
+    RunningTask,
+    RunOptions,
+    Wanted,
+)
+from tensorfleet.cli.engines.kubernetes_api import Api, ApiError, Unreachable, connect, explained
+from tensorfleet.cli.engines.kubernetes_arguments import Json
+from tensorfleet.cli.engines.kubernetes_doctor import check
+from tensorfleet.cli.engines.kubernetes_fleet import Attempt, Fleet
+from tensorfleet.cli.engines.kubernetes_names import address_of, attempt_name, task_name
+from tensorfleet.cli.engines.kubernetes_objects import Objects, deletion
+from tensorfleet.cli.engines.kubernetes_pod import Decision, Ended, Placed, PodFollower
+from tensorfleet.cli.engines.kubernetes_run import Preparation
+from tensorfleet.cli.plan import TOKEN, Place, Task
+
+__all__ = ["KubernetesEngine", "check"]
+
+_CANNOT_START = 127
+_REQUESTS_AT_ONCE = 8
+_NO_VERDICT_SECONDS = 30.0  # a scheduler that says nothing at all
+_SLEPT = 0  # a seat's exit code when nobody came to take it
+
+
+@dataclass
+class _PodTask:
+    """A task of the run."""
+
+    engine: KubernetesEngine
+    attempt: Attempt
+    pid: int = 0
+
+    @property
+    def where(self) -> str:
+        """Its pod, once there is one."""
+        return f"pod {self.attempt.follower.pod or self.attempt.name}"
+
+    def send(self, number: int) -> None:
+        """A pod gets SIGTERM when it is deleted, whatever the signal; without grace, it is killed."""
+        self.engine.end(self.attempt, number)
+
+
+class KubernetesEngine(Engine):
+    """Runs tasks as Jobs in a namespace, from here or from a pod."""
+
+    name = "kubernetes"
+
+    def __init__(self, options: RunOptions) -> None:
+        super().__init__(options)
+        self._prepared = Preparation(options)
+        self._run = self._prepared.run
+        self._resources: dict[str, Resources] = {}
+        self._numbers: dict[str, int] = {}
+        self._reasons: dict[str, str] = {}  # why tasks have failed, by label
+        self._stopped = threading.Event()
+        self._lock = threading.Lock()
+        self._listener: Listener | None = None
+        self._api: Api | None = None
+        self._objects: Objects | None = None
+        self._fleet: Fleet | None = None
+        self._pool: ThreadPoolExecutor | None = None
+        self._has_token = False
+
+    # -- what the launcher asks for ------------------------------------------------------------------
+
+    def preview(self, wanted: Sequence[Wanted]) -> dict[str, Place]:
+        """The places that `reserve` gives: their names are known before."""
+        self._prepared.check()
+        self._resources |= {one.label: one.resources for one in wanted}
+        return {one.label: self._place(one.job, one.index) for one in wanted}
+
+    def manifests(self, tasks: Sequence[Task]) -> str:
+        """All objects, for `kubectl apply -f -`. The Jobs start failed tasks again by themselves."""
+        return self._prepared.printed(tasks, self._resources)
+
+    def reserve(self, wanted: Sequence[Wanted], listener: Listener) -> dict[str, Place]:
+        """Claims the name of the run, and takes a seat for each task."""
+        self._prepared.check()
+        self._listener = listener
+        self._open(listener)
+        assert self._fleet is not None
+        began = time.monotonic()
+        for one in wanted:
+            self._resources[one.label] = one.resources
+        seats = list(self._workers().map(lambda one: self._sit(one, self._nobody), wanted))
+        self._wait_for(wanted, seats, began)
+        return {one.label: self._place(one.job, one.index) for one in wanted}
+
+    def start(self, task: Task, listener: Listener) -> RunningTask:
+        """Creates the task's Job, where its seat was. A Job that cannot be created is an exit."""
+        self._listener = listener
+        label = task.label
+        attempt = self._attempt(task.job, task.index, "r", self._after_task)
+        attempt.on_line = lambda text: listener.on_line(label, text)
+        self._reasons.pop(label, None)
+        before = self._fleet_of_run().of(label)
+        self._fleet_of_run().add(attempt)
+        self._workers().submit(self._launch, attempt, task, before)
+        return _PodTask(self, attempt)
+
+    def seek(self, wanted: Wanted, listener: Listener) -> None:
+        """Takes a seat; there is a place when the scheduler has found a node for it."""
+        self._listener = listener
+        self._resources[wanted.label] = wanted.resources
+        self._workers().submit(self._seek, wanted)
+
+    def close(self) -> None:
+        """Deletes all objects of the run, and waits until they are gone."""
+        with self._lock:
+            objects, self._objects = self._objects, None
+        if objects is None:
+            self._stopped.set()
+            return
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+        left = objects.remove_all()
+        self._stopped.set()
+        if self._api is not None:
+            self._api.close()
+            if left:
+                self._note(
+                    f"Not everything could be deleted ({left}). Try `{deletion(self._api, self._run)}`."
+                )
+
+    def advice(self, task: Task, code: int) -> list[str]:
+        """What Kubernetes says about the end of a task."""
+        why = self._reasons.get(task.label)
+        return [why] if why else []
+
+    def end(self, attempt: Attempt, number: int) -> None:
+        """Ends a task's pod, in the background: by its deletion."""
+        grace = 0 if number == signal.SIGKILL else self._run.options.grace
+        with self._fleet_of_run().changed:
+            if attempt.follower.ended:
+                return
+            attempt.follower.ask_to_end(number)
+        try:
+            self._workers().submit(self._end, attempt, grace)
+        except RuntimeError:  # the run is being closed, which ends everything
+            return
+
+    # -- seats ---------------------------------------------------------------------------------------
+
+    def _sit(self, wanted: Wanted, then: Callable[[Wanted, Attempt, Decision], None]) -> Attempt:
+        """A Job that holds room for a task."""
+        attempt = self._attempt(wanted.job, wanted.index, "s", lambda a, d: then(wanted, a, d))
+        self._fleet_of_run().add(attempt)
+        resources = self._resources.get(wanted.label, Resources())
+        job = manifests.seat_job(self._run, attempt.name, wanted.job, wanted.index, resources)
+        self._create(attempt, job)
+        return attempt
+
+    def _nobody(self, wanted: Wanted, seat: Attempt, decision: Decision) -> None:
+        """`reserve` looks by itself."""
+
+    def _wait_for(self, wanted: Sequence[Wanted], seats: list[Attempt], began: float) -> None:
+        """Waits until every seat is taken and its image is there. Raises EngineError when that cannot be."""
+        changed = self._fleet_of_run().changed
+        wait = self.options.wait_seconds
+        while True:
+            for number, (one, seat) in enumerate(zip(wanted, seats, strict=True)):
+                end = seat.end
+                if end is not None and (end.lost or end.code == _SLEPT):
+                    seats[number] = self._sit(one, self._nobody)
+                elif end is not None:
+                    raise EngineError(end.why or f"The pod of {one.label} ended with code {end.code}.")
+            with changed:
+                if all(seat.follower.has_begun for seat in seats):
+                    return
+                homeless = [
+                    (one, seat.follower.waits)
+                    for one, seat in zip(wanted, seats, strict=True)
+                    if not seat.follower.is_placed
+                ]
+                spoken = any(why for _, why in homeless)
+                limit = (wait if spoken else max(wait, _NO_VERDICT_SECONDS)) if wait is not None else None
+                if homeless and limit is not None and time.monotonic() - began >= limit:
+                    raise EngineError(self._no_room(homeless, len(wanted)))
+                changed.wait(0.5)
+
+    def _no_room(self, homeless: list[tuple[Wanted, str]], count: int) -> str:
+        labels = ", ".join(one.label for one, _ in homeless[:8]) + (", ..." if len(homeless) > 8 else "")
+        why = next((why for _, why in homeless if why), "its scheduler does not answer")
+        asked = _spoken(homeless[0][0].resources)
+        return (
+            f"No room on Kubernetes for {len(homeless)} of {count} tasks within {self.options.wait_seconds or 0:g} s: {labels}"
+            f"{asked}. {why.rstrip('.')}. Ask for less, or wait longer (--wait)."
+        )
+
+    def _seek(self, wanted: Wanted) -> None:
+        """Gives back what the task held, and takes a seat for it."""
+        for attempt in self._fleet_of_run().of(wanted.label):
+            self._give_back(attempt)
+        self._sit(wanted, self._after_seat)
+
+    def _after_seat(self, wanted: Wanted, seat: Attempt, decision: Decision) -> None:
+        assert self._listener is not None
+        if isinstance(decision, Placed):
+            self._listener.on_place(wanted.label, self._place(wanted.job, wanted.index))
+        elif isinstance(decision, Ended) and seat in self._fleet_of_run().of(wanted.label):
+            if decision.lost or decision.code == _SLEPT:
+                self._workers().submit(self._seek, wanted)
+            else:
+                self._note(f"There is no place for {wanted.label}: {decision.why}")
+
+    # -- tasks ---------------------------------------------------------------------------------------
+
+    def _launch(self, attempt: Attempt, task: Task, before: list[Attempt]) -> None:
+        """Puts the task's Job where its seat was."""
+        resources = self._resources.get(task.label, Resources())
+        try:
+            self._supply(task)
+        except (ApiError, Unreachable, EngineError) as error:
+            self._cannot_start(attempt, error, "create secrets and config maps")
+            return
+        seats = [one for one in before if one.is_seat]
+        # The seat makes room for the task; an earlier attempt still owns the Service until there is another owner.
+        for one in seats:
+            self._give_back(one)
+        job = manifests.task_job(self._run, attempt.name, self._prepared.in_pod(task), resources)
+        if not attempt.follower.ended:
+            self._create(attempt, job)
+        for one in before:
+            if one not in seats:
+                self._give_back(one)
+
+    def _supply(self, task: Task) -> None:
+        """What every pod mounts: made before the first task."""
+        objects = self._objects
+        with self._lock:
+            if self._has_token or objects is None:
+                return
+            for thing in self._prepared.supplies(task.environment.get(TOKEN, "")):
+                objects.add(thing)
+            self._has_token = True
+
+    def _create(self, attempt: Attempt, job: Json) -> None:
+        objects = self._objects
+        if objects is None:
+            return
+        try:
+            objects.add_job(job)
+        except (ApiError, Unreachable) as error:
+            self._cannot_start(attempt, error, "create jobs")
+
+    def _cannot_start(self, attempt: Attempt, error: Exception, doing: str) -> None:
+        assert self._api is not None
+        if isinstance(error, ApiError | Unreachable):
+            error = explained(error, self._api, doing)
+        self._fleet_of_run().fail(attempt, Ended(_CANNOT_START, why=str(error)))
+
+    def _after_task(self, attempt: Attempt, decision: Decision) -> None:
+        assert self._listener is not None
+        if not isinstance(decision, Ended):
+            return
+        if decision.why:
+            self._reasons[attempt.label] = decision.why
+        if decision.lost:
+            self._submit_quietly(lambda: self._give_back(attempt))
+        self._listener.on_exit(attempt.label, decision.code, decision.lost)
+
+    def _end(self, attempt: Attempt, grace: int) -> None:
+        objects = self._objects
+        if objects is not None:
+            objects.end_pod(attempt.name, attempt.follower.pod, grace)
+            if not attempt.follower.pod:  # it was still waiting for one
+                self._fleet_of_run().fail(attempt, Ended(-signal.SIGTERM))
+
+    def _give_back(self, attempt: Attempt) -> None:
+        """Deletes an attempt at once."""
+        self._fleet_of_run().forget(attempt.name)
+        objects = self._objects
+        if objects is not None:
+            objects.remove_job(attempt.name, attempt.follower.pod, 0)
+
+    # -- the connection ------------------------------------------------------------------------------
+
+    def _open(self, listener: Listener) -> None:
+        """Connects, claims the run's name and begins to listen."""
+        if self._objects is not None:
+            return
+        api = connect(self.options.address, self.options.namespace, self._stopped)
+        objects = Objects(api, self._run, self._note)
+        for line in self._prepared.notes():
+            listener.on_note(line)
+        objects.claim(manifests.service(replace(self._run, launcher=_launcher())))
+        self._api, self._objects = api, objects
+        self._fleet = Fleet(api, self._run.selector, self._note)
+        self._fleet.start()
+
+    def _attempt(self, job: str, index: int, kind: str, then: Callable[[Attempt, Decision], None]) -> Attempt:
+        task = task_name(self._run.label, job, index)
+        with self._lock:
+            number = self._numbers.get(f"{task} {kind}", 0)
+            self._numbers[f"{task} {kind}"] = number + 1
+        label = f"{job}/{index}"
+        resources = self._resources.get(label, Resources())
+        follower = PodFollower(label, self._run.image, _memory(resources))
+        return Attempt(attempt_name(task, number, kind), label, kind == "s", follower, then)
+
+    def _place(self, job: str, index: int) -> Place:
+        name = task_name(self._run.label, job, index)
+        return Place(
+            address_of(self._run.label, job, index), EngineNode(f"pod {name}", self._run.options.python)
+        )
+
+    def _fleet_of_run(self) -> Fleet:
+        assert self._fleet is not None, "reserve comes first"
+        return self._fleet
+
+    def _workers(self) -> ThreadPoolExecutor:
+        """Requests that the launcher does not wait for."""
+        with self._lock:
+            if self._pool is None:
+                self._pool = ThreadPoolExecutor(_REQUESTS_AT_ONCE, thread_name_prefix="kubernetes")
+            return self._pool
+
+    def _submit_quietly(self, work: Callable[[], None]) -> None:
+        try:
+            self._workers().submit(work)
+        except RuntimeError:  # the run is being closed
+            return
+
+    def _note(self, text: str) -> None:
+        if self._listener is not None:
+            self._listener.on_note(text)
+
+
+def _launcher() -> str:
+    """Who we are, for somebody who wants to start another run of this name."""
+    try:
+        user = getpass.getuser()
+    except (OSError, KeyError):  # a container's user may have no name
+        user = str(os.getuid())
+    now = datetime.datetime.now().astimezone()
+    return f"{user}@{socket.gethostname()} (pid {os.getpid()}) at {now:%Y-%m-%d %H:%M %Z}"
+
+
+def _memory(resources: Resources) -> str:
+    return f"{resources.memory_bytes / 2**30:.3g} GiB" if resources.memory_bytes else ""
+
+
+def _spoken(resources: Resources) -> str:
+    """What a task asks for."""
+    parts = [f"{resources.cpus:g} processors"] if resources.cpus else []
+    parts += [f"{_memory(resources)} of memory"] if resources.memory_bytes else []
+    parts += [f"{resources.gpus} GPUs"] if resources.gpus else []
+    return f" (each {', '.join(parts)})" if parts else ""

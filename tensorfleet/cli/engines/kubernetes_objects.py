@@ -1,0 +1,192 @@
+"""The objects of one run in a namespace: made, owned by the run's Jobs, and deleted."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from tensorfleet.cli.engines.base import EngineError
+from tensorfleet.cli.engines.kubernetes_api import Api, ApiError, Unreachable, explained
+from tensorfleet.cli.engines.kubernetes_arguments import Json
+from tensorfleet.cli.engines.kubernetes_manifests import LAUNCHER_NOTE, RUN_NOTE, RunObjects
+
+_DELETE_SECONDS = 30.0
+_LOOK_SECONDS = 0.2
+_KINDS = {"Service": "services", "Secret": "secrets", "ConfigMap": "configmaps", "Job": "jobs"}
+_MERGE = "application/merge-patch+json"
+
+
+class Objects:
+    """What the run has in the cluster.
+
+    Service, Secret and ConfigMap are owned by all Jobs of the run. Kubernetes deletes Jobs some time after their end, and
+    with the last of them the rest: nothing stays behind if this machine dies.
+    """
+
+    def __init__(self, api: Api, run: RunObjects, on_note: Callable[[str], None]) -> None:
+        self._api = api
+        self._run = run
+        self._on_note = on_note
+        self._owned: list[Json] = []
+        self._owners: dict[str, str] = {}  # uid by name
+        self._adopted: dict[str, str] = {}
+        self._lock = threading.Lock()
+        self._adopting = threading.Lock()
+        self._told = False
+
+    def claim(self, service: Json) -> None:
+        """Creates the run's Service: whoever comes second with a name is refused. Raises EngineError."""
+        try:
+            self._create(service)
+        except ApiError as error:
+            if error.status != 409:
+                raise explained(error, self._api, "create services") from None
+            raise EngineError(self._taken(service["metadata"]["name"])) from None
+        except Unreachable as error:
+            raise explained(error, self._api, "create services") from None
+        self._owned.append(service)
+
+    def add(self, thing: Json) -> None:
+        """Creates a Secret or ConfigMap, or replaces that of a run that has left it. Raises ApiError, Unreachable."""
+        try:
+            self._create(thing)
+        except ApiError as error:
+            if error.status != 409:
+                raise
+            self._api.request("DELETE", self._path(thing))
+            self._create(thing)
+        with self._lock:
+            self._owned.append(thing)
+
+    def add_job(self, job: Json) -> None:
+        """Creates a Job, which owns the rest from now on."""
+        created = self._create(job)
+        with self._lock:
+            self._owners[created["metadata"]["name"]] = created["metadata"]["uid"]
+        self._adopt()
+
+    def remove_job(self, name: str, pod: str, grace: int) -> None:
+        """Ends a Job and its pod. One that is gone already is no error."""
+        with self._lock:
+            self._owners.pop(name, None)
+        # First the Job: it would replace a pod that is deleted.
+        self._delete("jobs", name, {"propagationPolicy": "Foreground"})
+        if pod:
+            self._delete("pods", pod, {"gracePeriodSeconds": grace})
+
+    def end_pod(self, name: str, pod: str, grace: int) -> None:
+        """Tells a task to end: its pod gets SIGTERM, and SIGKILL after so many seconds."""
+        self._delete("jobs", name, {"propagationPolicy": "Foreground"})
+        if pod:
+            self._delete("pods", pod, {"gracePeriodSeconds": grace})
+
+    def remove_all(self) -> str:
+        """Deletes all objects of the run; gives what could not be deleted, and why."""
+        problems: list[str] = []
+        selected = {"labelSelector": self._run.selector}
+        for kind, options in (
+            ("jobs", {"propagationPolicy": "Background"}),
+            ("pods", {"gracePeriodSeconds": 0}),
+        ):
+            self._try(problems, "DELETE", self._api.path(kind), options, selected)
+        for thing in self._owned:
+            self._try(problems, "DELETE", self._path(thing), {}, {})
+        if problems:
+            return "; ".join(dict.fromkeys(problems))
+        return self._wait_until_gone()
+
+    def _wait_until_gone(self) -> str:
+        deadline = time.monotonic() + _DELETE_SECONDS
+        never = threading.Event()
+        while time.monotonic() < deadline:
+            left: list[str] = []
+            for kind in ("pods", "jobs"):
+                try:
+                    answer = self._api.request(
+                        "GET", self._api.path(kind), query={"labelSelector": self._run.selector}
+                    )
+                except (ApiError, Unreachable) as error:
+                    return str(error)
+                left += [f"{kind} {item['metadata']['name']}" for item in answer.get("items") or []]
+                # One that came into being while the others were deleted.
+                if left and kind == "pods":
+                    options, selected = {"gracePeriodSeconds": 0}, {"labelSelector": self._run.selector}
+                    self._try([], "DELETE", self._api.path(kind), options, selected)
+            if not left:
+                return ""
+            never.wait(_LOOK_SECONDS)
+        return f"{', '.join(left)} still there after {_DELETE_SECONDS:.0f} s"
+
+    def _adopt(self) -> None:
+        """Makes the run's Jobs the owners of the rest."""
+        with self._adopting:  # whoever waits here finds that it has been done with the others
+            with self._lock:
+                owners, owned = dict(self._owners), list(self._owned)
+            if owners == self._adopted:
+                return
+            self._adopted = owners
+            references = [
+                {"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": uid}
+                for name, uid in owners.items()
+            ]
+            for thing in owned:
+                self._give(thing, references)
+
+    def _give(self, thing: Json, references: list[Json]) -> None:
+        metadata = {"ownerReferences": references}
+        try:
+            self._api.request("PATCH", self._path(thing), {"metadata": metadata}, kind=_MERGE)
+        except ApiError as error:
+            if error.status == 404:  # collected with its last owner, just before there was another one
+                self._create({**thing, "metadata": {**thing["metadata"], **metadata}})
+            elif not self._told:
+                self._told = True
+                self._on_note(
+                    f"If this machine dies, the {thing['kind']} of the run stays: {error.message}. Then delete it with "
+                    f"`{deletion(self._api, self._run)}`."
+                )
+
+    def _taken(self, name: str) -> str:
+        """Who owns the run of this name, and how to end it."""
+        who = ""
+        try:
+            answer = self._api.request("GET", self._api.path("services", name))
+        except (ApiError, Unreachable):
+            answer = {"metadata": {}}
+        notes = answer["metadata"].get("annotations") or {}
+        if LAUNCHER_NOTE in notes:
+            who = f", started by {notes[LAUNCHER_NOTE]}"
+        elif RUN_NOTE not in notes and answer["metadata"]:
+            return f"Namespace {self._api.namespace} has a Service {name} that is none of ours. Give the run another --name."
+        return (
+            f"There is a run {self._run.name} in namespace {self._api.namespace}{who}. Stop it there with `tensorfleet stop "
+            f"{self._run.name}`, delete it with `{deletion(self._api, self._run)}`, or give this run another --name."
+        )
+
+    def _create(self, thing: Json) -> Json:
+        return self._api.request("POST", self._api.path(_KINDS[thing["kind"]]), thing)
+
+    def _path(self, thing: Json) -> str:
+        return self._api.path(_KINDS[thing["kind"]], thing["metadata"]["name"])
+
+    def _delete(self, kind: str, name: str, options: Json) -> None:
+        try:
+            self._api.request("DELETE", self._api.path(kind, name), options)
+        except ApiError as error:
+            if error.status != 404:
+                self._on_note(f"Cannot delete {kind} {name}: {error.message}")
+        except Unreachable as error:
+            self._on_note(f"Cannot delete {kind} {name}: {error}")
+
+    def _try(self, problems: list[str], method: str, path: str, body: Json, query: dict[str, str]) -> None:
+        try:
+            self._api.request(method, path, body, query)
+        except (ApiError, Unreachable) as error:
+            if not (isinstance(error, ApiError) and error.status == 404):
+                problems.append(str(error))
+
+
+def deletion(api: Api, run: RunObjects) -> str:
+    """The command that deletes a run."""
+    return f"kubectl delete -n {api.namespace} -l {run.selector} job,service,secret,configmap"
