@@ -2,7 +2,7 @@
 
     python -m tests.engines.ray_cluster FOLDER [NODES]
 
-It prints the cluster's address, takes commands as lines ("add", "kill N"), answers each with a line, and ends the
+It prints the cluster's address, takes commands as lines ("add", "kill NODE"), answers each with a line, and ends the
 cluster with its standard input: also when the tests are killed.
 """
 
@@ -53,15 +53,20 @@ class RayCluster:
             stderr=self._errors,
             text=True,
         )
-        self.address: str = self._answer()["address"]
+        answer = self._answer()
+        self.address: str = answer["address"]
+        #: the nodes that can be killed: all but the first
+        self.others: list[str] = answer["others"]
 
-    def add_node(self) -> int:
-        """One more node; gives its number."""
-        return self._ask("add")["node"]
+    def add_node(self) -> str:
+        """One more node; gives its id."""
+        self.others.append(self._ask("add")["node"])
+        return self.others[-1]
 
-    def kill_node(self, number: int) -> None:
+    def kill_node(self, node_id: str) -> None:
         """Ends a node as a machine ends that loses its power."""
-        self._ask(f"kill {number}")
+        self.others.remove(node_id)
+        self._ask(f"kill {node_id}")
 
     def processes(self) -> list[psutil.Process]:
         """What is there of this cluster, other than tasks of a run."""
@@ -129,17 +134,17 @@ def main(nodes: int) -> None:
         print(json.dumps(values), flush=True)
 
     cluster = Cluster(initialize_head=True, head_node_args=_NODE)
-    added = [cluster.add_node(**_NODE) for _ in range(nodes - 1)]
+    others = {node.node_id: node for node in (cluster.add_node(**_NODE) for _ in range(nodes - 1))}
     cluster.wait_for_nodes()
-    answer(address=cluster.address)
+    answer(address=cluster.address, others=list(others))
     for line in sys.stdin:
-        command, _, number = line.strip().partition(" ")
+        command, _, node_id = line.strip().partition(" ")
         if command == "add":
-            added.append(cluster.add_node(**_NODE))
-            answer(node=len(added))
+            node = cluster.add_node(**_NODE)
+            others[node.node_id] = node
+            answer(node=node.node_id)
         else:
-            cluster.remove_node(added[int(number) - 1], allow_graceful=False)
-            added[int(number) - 1] = None
+            cluster.remove_node(others.pop(node_id), allow_graceful=False)
             answer()
     cluster.shutdown()
 

@@ -20,7 +20,7 @@ _SILENT_SECONDS = 30.0  # how long a node may be unreachable until its task is l
 _KILL_SECONDS = 2.0  # from SIGKILL until the actor is ended too
 _COULD_NOT_START = 127
 _ADDRESS = re.compile(r"^\s*ip: (\S+)", re.MULTILINE)
-_DEATH = re.compile(r"The actor is dead because (.+)")
+_DEATH = re.compile(r"The actor is dead because ([^.]+)")
 
 
 @dataclass(frozen=True)
@@ -179,10 +179,10 @@ def death_of(error: Exception, node: RayNode | None) -> str:
         return f"node {node.shown} has died"
     if isinstance(error, ray.exceptions.ActorUnavailableError):
         return f"node {node.shown} does not answer"
-    if "memory" in text and ("OOM" in text or "low on memory" in text):
+    if "running low on memory" in text:
         return f"node {node.shown} ran out of memory"
     found = _DEATH.search(text)
-    return f"its Ray actor on {node.shown} has died: {found[1] if found else _first_line(error)}"
+    return f"its Ray actor on {node.shown} is dead: {found[1] if found else _first_line(error)}"
 
 
 def _is_alive(node: RayNode) -> bool:

@@ -281,7 +281,9 @@ def test_a_stage_is_short_unless_its_last_two_runs_took_long():
     assert not after(1.0)
 
 
-def test_no_update_of_many_connections_is_lost(serve):
+def test_no_update_of_many_connections_is_lost(serve, monkeypatch):
+    # On a busy machine an update may take long, and would get a thread of its own.
+    monkeypatch.setattr(RegisteredStage, "is_short", lambda stage, total: True)
     spec = free_addresses(ps=1, worker=1)
     ps, worker = serve(spec, "ps", 0), serve(spec, "worker", 0)
     with tf.device("/job:ps/task:0"):
