@@ -108,7 +108,7 @@ def reserve(
         refuse_the_impossible(seats)
     held = ask(seats)
     try:
-        _wait(held, seats, wait_seconds, note, stop)
+        _wait(held, wait_seconds, note, stop)
     except BaseException:
         give_back(held)
         raise
@@ -117,7 +117,6 @@ def reserve(
 
 def _wait(
     held: list[Held],
-    seats: Sequence[Seat],
     wait_seconds: float | None,
     note: Callable[[str], None],
     stop: Callable[[], bool],
@@ -135,12 +134,10 @@ def _wait(
             raise NoRoom("The run was stopped while it waited for room.")
         if limit is not None and waited >= limit:
             after = f" after {wait_seconds:g} s" if wait_seconds else ""
-            raise NoRoom(
-                f"Ray has no room{after}. {_numbers(seats)} Ask for less, or wait for it with --wait."
-            )
+            raise NoRoom(f"Ray has no room{after}. {_numbers(held)} Ask for less, or wait longer.")
         if not told and waited > _NO_WAIT_SECONDS - _POLL_SECONDS:
             told = True
-            note(f"Waiting for room on Ray. {_numbers(seats)}")
+            note(f"Waiting for room on Ray. {_numbers(held)}")
 
 
 def give_back(held: Sequence[Held]) -> None:
@@ -221,12 +218,16 @@ def _largest(
     return shown({kind: max((each.get(kind, 0) for each in fitting), default=0) for kind in need})
 
 
-def _numbers(seats: Sequence[Seat]) -> str:
-    ray = library()
+def _numbers(held: Sequence[Held]) -> str:
+    """What was asked, and what was free before that."""
+    seats = [each.seat for each in held]
     kinds = {kind for seat in seats for kind in seat.bundle}
-    free = {kind: amount for kind, amount in ray.available_resources().items() if kind in kinds}
-    free = {kind: free.get(kind, 0.0) for kind in kinds}
-    return f"Asked for {_asked(seats)}; free are {shown(free)} of {_total()}."
+    free = dict(library().available_resources())
+    for each in held:
+        if each.group.wait(0):  # one of two groups has its room already
+            for kind, amount in each.seat.bundle.items():
+                free[kind] = free.get(kind, 0) + amount
+    return f"Asked for {_asked(seats)}; free: {shown({kind: free.get(kind, 0) for kind in kinds})} of {_total()}."
 
 
 def _asked(seats: Sequence[Seat]) -> str:

@@ -22,9 +22,35 @@ from pathlib import Path
 
 import psutil
 
-SECONDS = 120
+SECONDS = 60
 _MARK = "TENSORFLEET_TEST_RAY"
 _NODE = {"num_cpus": 2, "object_store_memory": 80 << 20, "include_dashboard": False}
+
+
+#: a script for TensorFlow whose workers add to one variable on the ps until it is large
+TRAIN = """
+import os, sys, time
+import tensorflow as tf
+tf.app.flags.DEFINE_string("ps_hosts", "", "")
+tf.app.flags.DEFINE_string("worker_hosts", "", "")
+tf.app.flags.DEFINE_string("job_name", "", "")
+tf.app.flags.DEFINE_integer("task_index", 0, "")
+tf.app.flags.DEFINE_float("until", 20.0, "")
+FLAGS = tf.app.flags.FLAGS
+cluster = tf.train.ClusterSpec({"ps": FLAGS.ps_hosts.split(","), "worker": FLAGS.worker_hosts.split(",")})
+server = tf.train.Server(cluster, job_name=FLAGS.job_name, task_index=FLAGS.task_index)
+if FLAGS.job_name == "ps":
+    server.join()
+else:
+    with tf.device("/job:ps/task:0"):
+        total = tf.get_variable("total", [], initializer=tf.zeros_initializer())
+        more = tf.assign_add(total, 1.0)
+    with tf.train.MonitoredTrainingSession(server.target, is_chief=FLAGS.task_index == 0) as sess:
+        print("began", flush=True)
+        while sess.run(more) < FLAGS.until:
+            time.sleep(0.01)
+        print("trained", flush=True)
+"""
 
 
 class RayCluster:
@@ -125,6 +151,55 @@ def ray_cluster(nodes: int = 3, **environment: str) -> Iterator[RayCluster]:
         yield cluster
     finally:
         cluster.close()
+
+
+def tasks_of(cluster):
+    """The processes of tasks, and the actors that own them."""
+    result = []
+    for process in cluster.processes():
+        with contextlib.suppress(Exception):
+            command = " ".join(process.cmdline())
+            if "-m tensorfleet" in command or command.startswith("ray::TaskActor"):
+                result.append(command)
+    return result
+
+
+def pid_of(cluster, *arguments):
+    """The process of a task with these arguments, None if there is none."""
+    for process in cluster.processes():
+        with contextlib.suppress(psutil.Error):
+            command = process.cmdline()
+            if command[1:3] == ["-m", "tensorfleet"] and set(arguments) <= set(command):
+                return process.pid
+    return None
+
+
+def actor_of(pid):
+    """The process that owns a task's."""
+    return psutil.Process(pid).ppid()
+
+
+@contextlib.contextmanager
+def others_hold(cluster, cpus_per_node, nodes=3):
+    """Another program of this cluster's has some of its room."""
+    program = (
+        f"import ray, sys\nray.init({cluster.address!r}, log_to_driver=False)\n"
+        f"group = ray.util.placement_group([{{'CPU': {cpus_per_node}}}] * {nodes}, strategy='STRICT_SPREAD')\n"
+        "assert group.wait(60)\nprint('has it', flush=True)\nsys.stdin.read()\n"
+    )
+    options = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen([sys.executable, "-c", program], text=True, **options) as process:
+        assert process.stdout.readline() == "has it\n"
+        yield
+        process.stdin.close()
+        process.wait(SECONDS)
+
+
+def wait_until(condition, what, seconds=SECONDS):
+    limit = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < limit, f"timed out waiting for {what}"
+        time.sleep(0.05)
 
 
 def main(nodes: int) -> None:

@@ -6,8 +6,6 @@ import contextlib
 import os
 import re
 import signal
-import subprocess
-import sys
 import threading
 import time
 
@@ -16,36 +14,19 @@ import pytest
 
 from tensorfleet.cli import plan as planning
 from tensorfleet.cli.engines.base import EngineError, Resources, RunOptions, Wanted
-from tests.engines.ray_cluster import ray_cluster
+from tests.engines.ray_cluster import (
+    SECONDS,
+    TRAIN,
+    actor_of,
+    others_hold,
+    pid_of,
+    ray_cluster,
+    tasks_of,
+    wait_until,
+)
 
 pytestmark = pytest.mark.engines
 pytest.importorskip("ray")
-
-SECONDS = 60
-
-TRAIN = """
-import os, sys, time
-import tensorflow as tf
-tf.app.flags.DEFINE_string("ps_hosts", "", "")
-tf.app.flags.DEFINE_string("worker_hosts", "", "")
-tf.app.flags.DEFINE_string("job_name", "", "")
-tf.app.flags.DEFINE_integer("task_index", 0, "")
-tf.app.flags.DEFINE_float("until", 20.0, "")
-FLAGS = tf.app.flags.FLAGS
-cluster = tf.train.ClusterSpec({"ps": FLAGS.ps_hosts.split(","), "worker": FLAGS.worker_hosts.split(",")})
-server = tf.train.Server(cluster, job_name=FLAGS.job_name, task_index=FLAGS.task_index)
-if FLAGS.job_name == "ps":
-    server.join()
-else:
-    with tf.device("/job:ps/task:0"):
-        total = tf.get_variable("total", [], initializer=tf.zeros_initializer())
-        more = tf.assign_add(total, 1.0)
-    with tf.train.MonitoredTrainingSession(server.target, is_chief=FLAGS.task_index == 0) as sess:
-        print("began", flush=True)
-        while sess.run(more) < FLAGS.until:
-            time.sleep(0.01)
-        print("trained", flush=True)
-"""
 
 
 class Recorder:
@@ -100,32 +81,6 @@ def engine_at(cluster, script, **options):
     wait_until(lambda: not tasks_of(cluster), "the end of all tasks")
 
 
-def tasks_of(cluster):
-    """The processes of tasks, and the actors that own them."""
-    result = []
-    for process in cluster.processes():
-        with contextlib.suppress(Exception):
-            command = " ".join(process.cmdline())
-            if "-m tensorfleet" in command or command.startswith("ray::TaskActor"):
-                result.append(command)
-    return result
-
-
-def pid_of(cluster, *arguments):
-    """The process of a task with these arguments, None if there is none."""
-    for process in cluster.processes():
-        with contextlib.suppress(psutil.Error):
-            command = process.cmdline()
-            if command[1:3] == ["-m", "tensorfleet"] and set(arguments) <= set(command):
-                return process.pid
-    return None
-
-
-def actor_of(pid):
-    """The process that owns a task's."""
-    return psutil.Process(pid).ppid()
-
-
 def started(engine, heard, script, wanted, *arguments):
     tasks = tasks_at(engine.reserve(wanted, heard), script, *arguments)
     return {label: engine.start(task, heard) for label, task in tasks.items()}
@@ -133,29 +88,6 @@ def started(engine, heard, script, wanted, *arguments):
 
 def began(times):
     return lambda r: sum(text == "began" for _, text in r.lines) == times
-
-
-@contextlib.contextmanager
-def others_hold(cluster, cpus_per_node, nodes=3):
-    """Another program of this cluster's has some of its room."""
-    program = (
-        f"import ray, sys\nray.init({cluster.address!r}, log_to_driver=False)\n"
-        f"group = ray.util.placement_group([{{'CPU': {cpus_per_node}}}] * {nodes}, strategy='STRICT_SPREAD')\n"
-        "assert group.wait(60)\nprint('has it', flush=True)\nsys.stdin.read()\n"
-    )
-    options = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-    with subprocess.Popen([sys.executable, "-c", program], text=True, **options) as process:
-        assert process.stdout.readline() == "has it\n"
-        yield
-        process.stdin.close()
-        process.wait(SECONDS)
-
-
-def wait_until(condition, what, seconds=SECONDS):
-    limit = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < limit, f"timed out waiting for {what}"
-        time.sleep(0.05)
 
 
 def wanted_tasks(ps=1, workers=2, **resources):
@@ -232,7 +164,8 @@ def test_signals_reach_a_task_and_what_it_started(cluster, tmp_path, monkeypatch
     with engine_at(cluster, script) as engine:
         running = started(engine, heard, script, wanted_tasks(0, 3))
         heard.until(lambda r: len(r.lines) == 3, "the tasks")
-        assert len(tasks_of(cluster)) == 9  # an actor, a task and its child each
+        # An actor, a task and its child each.
+        wait_until(lambda: len(tasks_of(cluster)) == 9, "the children")
         for label, number in (("worker/0", signal.SIGTERM), ("worker/1", signal.SIGKILL)):
             running[label].send(number)
         heard.until(lambda r: len(r.exits) == 2, "two ends")
@@ -328,7 +261,7 @@ def test_no_room_is_told_with_numbers_and_waited_for(cluster, script):
     with others_hold(cluster, 1):
         with engine_at(cluster, script, wait_seconds=0) as engine:
             with pytest.raises(
-                EngineError, match="no room. Asked for 2 ps .1 CPU each. and 2 worker.* 3 CPU of 6 CPU"
+                EngineError, match="no room. Asked for 2 ps .1 CPU each. and 2 worker.*; free: 3 CPU of 6 CPU"
             ):
                 engine.reserve(wanted_tasks(2, 2), heard)
         with engine_at(cluster, script, wait_seconds=4) as engine:

@@ -1,0 +1,172 @@
+"""`tensorfleet run --on ray` on a real Ray cluster of three nodes on this machine."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.engines.ray_cluster import (
+    TRAIN,
+    actor_of,
+    others_hold,
+    pid_of,
+    ray_cluster,
+    tasks_of,
+    wait_until,
+)
+from tests.support import launching
+
+pytestmark = pytest.mark.engines
+pytest.importorskip("ray")
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+WORKER = ("--job_name=worker", "--task_index=0")
+PS = ("--job_name=ps", "--task_index=0")
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with ray_cluster() as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def script(tmp_path):
+    (tmp_path / "train.py").write_text(TRAIN)
+    return "train.py"
+
+
+@contextlib.contextmanager
+def launched(cluster, directory, *arguments, **environment):
+    """`tensorfleet run --on ray`; at the end of the block neither the machine nor the cluster has anything of it."""
+    options = ("run", "--on", "ray", "--address", cluster.address, "--dashboard", "off")
+    with launching.launched(directory, *options, *arguments, **environment) as launch:
+        yield launch
+    wait_until(lambda: not tasks_of(cluster), "the end of all tasks on the cluster")
+
+
+def test_an_example_trains_to_its_accuracy(cluster, tmp_path):
+    script = str(EXAMPLES / "mnist_replica.py")
+    arguments = ("--ps", "2", "--workers", "2", script, "--", "--train_steps=400", "--target=0.85")
+    with launched(cluster, tmp_path, *arguments) as run:
+        run.end(240)
+    assert run.code == 0, run.stdout + run.stderr
+    assert "Final validation accuracy" in run.stdout
+    assert "ray" not in run.stdout.lower() + run.stderr.lower()
+
+
+def test_a_failure_is_reported_with_its_node_and_the_line_of_the_script(cluster, tmp_path):
+    (tmp_path / "train.py").write_text(
+        TRAIN.replace("while sess", "assert FLAGS.task_index == 0, 'no luck'\n        while sess")
+    )
+    with launched(cluster, tmp_path, "--ps", "1", "--workers", "2", "train.py", "--until=1e9") as run:
+        run.end()
+    assert run.code == 1
+    assert "FAILED: worker/1 on " in run.stderr
+    assert "AssertionError: no luck" in run.stderr
+
+
+def test_a_killed_worker_and_a_killed_ps_are_started_again(cluster, script, tmp_path):
+    with launched(
+        cluster, tmp_path, "--restart", "1", "--ps", "1", "--workers", "2", script, "--until=1e9"
+    ) as run:
+        run.read_until("began", 2)
+        os.kill(pid_of(cluster, *WORKER), signal.SIGKILL)
+        run.read_until("began", 3)
+        os.kill(pid_of(cluster, *PS), signal.SIGKILL)
+        run.read_until("ps/0 on")
+        run.process.send_signal(signal.SIGINT)
+        assert run.end().code == 130
+
+
+def test_a_killed_worker_fails_a_run_without_restarts(cluster, script, tmp_path):
+    with launched(cluster, tmp_path, "--ps", "1", "--workers", "2", script, "--until=1e9") as run:
+        run.read_until("began", 2)
+        os.kill(pid_of(cluster, *WORKER), signal.SIGKILL)
+        run.end()
+    assert run.code == 137
+    assert "worker/0 on" in run.stderr
+    assert "was killed by SIGKILL" in run.stderr
+
+
+def test_a_run_goes_on_when_a_node_dies(script, tmp_path):
+    arguments = ("--restart", "2", "--ps", "2", "--workers", "2", "train.py", "--until=100")
+    with ray_cluster(3) as cluster, launched(cluster, tmp_path, *arguments) as run:
+        run.read_until("began", 2)
+        cluster.kill_node(cluster.others[0])
+        run.end(120)
+    assert run.code == 0, run.stdout + run.stderr
+    assert "has died" in run.stdout
+
+
+def test_ctrl_c_leaves_nothing(cluster, script, tmp_path):
+    with launched(cluster, tmp_path, "--ps", "1", "--workers", "2", script, "--until=1e9") as run:
+        run.read_until("began", 2)
+        run.process.send_signal(signal.SIGINT)
+        assert run.end(20).code == 130
+
+
+def test_a_killed_launcher_leaves_nothing(cluster, script, tmp_path):
+    with launched(cluster, tmp_path, "--ps", "1", "--workers", "2", script, "--until=1e9") as run:
+        run.read_until("began", 2)
+        run.process.send_signal(signal.SIGKILL)
+
+
+def test_no_room_ends_as_asked(cluster, script, tmp_path):
+    with others_hold(cluster, 1):
+        with launched(cluster, tmp_path, "--wait", "0", "--ps", "2", "--workers", "3", script) as run:
+            run.end()
+    assert run.code == 127
+    assert (
+        "Ray has no room. Asked for 2 ps (1 CPU each) and 3 worker (1 CPU each); free: 3 CPU of 6 CPU"
+        in run.stderr
+    )
+
+
+def test_ctrl_c_ends_the_wait_for_room(cluster, script, tmp_path):
+    with others_hold(cluster, 1):
+        with launched(cluster, tmp_path, "--ps", "2", "--workers", "3", script) as run:
+            assert "Waiting for room" in run.process.stderr.readline()
+            run.process.send_signal(signal.SIGINT)
+            assert run.end(20).code == 130
+
+
+def test_workers_join_when_there_is_room(cluster, script, tmp_path):
+    with contextlib.ExitStack() as others:
+        others.enter_context(others_hold(cluster, 1.5))
+        with launched(
+            cluster,
+            tmp_path,
+            "--cpus-per-task",
+            "0.5",
+            "--ps",
+            "1",
+            "--workers",
+            "1:3",
+            script,
+            "--until=1e9",
+        ) as run:
+            run.read_until("began", 2)
+            others.close()
+            run.read_until("began", 3)
+            os.kill(pid_of(cluster, "--job_name=worker", "--task_index=2"), signal.SIGKILL)
+            run.read_until("began", 4)
+            os.kill(actor_of(pid_of(cluster, "--job_name=worker", "--task_index=1")), signal.SIGKILL)
+            run.read_until("began", 5)
+            run.process.send_signal(signal.SIGINT)
+            assert run.end(20).code == 130
+
+
+def test_an_unreachable_cluster_is_one_sentence(tmp_path, script):
+    run = launching.run(
+        tmp_path, "run", "--on", "ray", "--address", "127.0.0.1:1", "--dashboard", "off", script
+    )
+    assert run.code == 127
+    assert run.stderr.startswith(
+        "tensorfleet: Cannot reach a Ray cluster at 127.0.0.1:1: Connection refused."
+    )
+    assert run.stderr.count("\n") == 1
