@@ -119,7 +119,7 @@ class KubernetesEngine(Engine):
         self._reasons.pop(label, None)
         before = self._fleet_of_run().of(label)
         self._fleet_of_run().add(attempt)
-        self._workers().submit(self._launch, attempt, task, before)
+        self._workers().submit(self._launch_safely, attempt, task, before)
         return _PodTask(self, attempt)
 
     def seek(self, wanted: Wanted, listener: Listener) -> None:
@@ -187,7 +187,7 @@ class KubernetesEngine(Engine):
                 if end is not None and (end.lost or end.code == _SLEPT):
                     seats[number] = self._sit(one, self._nobody)
                 elif end is not None:
-                    raise EngineError(end.why or f"The pod of {one.label} ended with code {end.code}.")
+                    raise EngineError(f"{one.label}: {end.why or f'its pod ended with code {end.code}.'}")
             with changed:
                 if all(seat.follower.has_begun for seat in seats):
                     return
@@ -229,34 +229,36 @@ class KubernetesEngine(Engine):
 
     # -- tasks ---------------------------------------------------------------------------------------
 
+    def _launch_safely(self, attempt: Attempt, task: Task, before: list[Attempt]) -> None:
+        try:
+            self._launch(attempt, task, before)
+        except Exception as error:  # a task that is never heard of again would hold up the run
+            why = f"{type(error).__name__}: {error}"
+            self._fleet_of_run().fail(attempt, Ended(_CANNOT_START, why=why))
+            raise
+
     def _launch(self, attempt: Attempt, task: Task, before: list[Attempt]) -> None:
         """Puts the task's Job where its seat was."""
         resources = self._resources.get(task.label, Resources())
         try:
-            self._supply(task)
-        except (ApiError, Unreachable, EngineError) as error:
-            self._cannot_start(attempt, error, "create secrets and config maps")
+            self._share_token(task)
+        except (ApiError, Unreachable) as error:
+            self._cannot_start(attempt, error, "create secrets")
             return
-        seats = [one for one in before if one.is_seat]
-        # The seat makes room for the task; an earlier attempt still owns the Service until there is another owner.
-        for one in seats:
-            self._give_back(one)
-        job = manifests.task_job(self._run, attempt.name, self._prepared.in_pod(task), resources)
-        if not attempt.follower.ended:
-            self._create(attempt, job)
+        # First this makes room for the task. Then it owns the rest of the run until the task's Job does.
         for one in before:
-            if one not in seats:
-                self._give_back(one)
+            self._give_back(one)
+        if not attempt.follower.ended:
+            named = self._prepared.in_pod(task)
+            self._create(attempt, manifests.task_job(self._run, attempt.name, named, resources))
 
-    def _supply(self, task: Task) -> None:
-        """What every pod mounts: made before the first task."""
-        objects = self._objects
+    def _share_token(self, task: Task) -> None:
+        """The Secret that every task reads its token from: made before the first of them."""
+        token, objects = task.environment.get(TOKEN), self._objects
         with self._lock:
-            if self._has_token or objects is None:
-                return
-            for thing in self._prepared.supplies(task.environment.get(TOKEN, "")):
-                objects.add(thing)
-            self._has_token = True
+            if token and objects is not None and not self._has_token:
+                objects.add(self._prepared.token_secret(token))
+                self._has_token = True
 
     def _create(self, attempt: Attempt, job: Json) -> None:
         objects = self._objects
@@ -267,11 +269,10 @@ class KubernetesEngine(Engine):
         except (ApiError, Unreachable) as error:
             self._cannot_start(attempt, error, "create jobs")
 
-    def _cannot_start(self, attempt: Attempt, error: Exception, doing: str) -> None:
+    def _cannot_start(self, attempt: Attempt, error: ApiError | Unreachable, doing: str) -> None:
         assert self._api is not None
-        if isinstance(error, ApiError | Unreachable):
-            error = explained(error, self._api, doing)
-        self._fleet_of_run().fail(attempt, Ended(_CANNOT_START, why=str(error)))
+        why = str(explained(error, self._api, doing))
+        self._fleet_of_run().fail(attempt, Ended(_CANNOT_START, why=why))
 
     def _after_task(self, attempt: Attempt, decision: Decision) -> None:
         assert self._listener is not None
@@ -295,7 +296,7 @@ class KubernetesEngine(Engine):
         self._fleet_of_run().forget(attempt.name)
         objects = self._objects
         if objects is not None:
-            objects.remove_job(attempt.name, attempt.follower.pod, 0)
+            objects.retire_job(attempt.name, attempt.follower.pod)
 
     # -- the connection ------------------------------------------------------------------------------
 
@@ -309,6 +310,11 @@ class KubernetesEngine(Engine):
             listener.on_note(line)
         objects.claim(manifests.service(replace(self._run, launcher=_launcher())))
         self._api, self._objects = api, objects
+        try:
+            for thing in self._prepared.files():
+                objects.add(thing)
+        except (ApiError, Unreachable) as error:
+            raise explained(error, api, "create secrets and config maps") from None
         self._fleet = Fleet(api, self._run.selector, self._note)
         self._fleet.start()
 

@@ -145,6 +145,12 @@ def connect(context: str | None, namespace: str | None, stopped: threading.Event
     except ConfigException as error:
         raise EngineError(_unusable(context, str(error))) from None
     client = kubernetes.client.ApiClient(configuration)
+    if (
+        not configuration.verify_ssl
+    ):  # the kubeconfig says so: a warning for each request would hide the tasks' output
+        import urllib3
+
+        urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
     return Api(configuration.host.rstrip("/"), namespace or own or "default", _sender(client), stopped)
 
 

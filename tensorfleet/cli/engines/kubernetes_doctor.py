@@ -13,6 +13,7 @@ from tensorfleet.cli.engines.kubernetes_api import INSTALL, Api, ApiError, Unrea
 #: what a run does: verb, group, resource, part of the resource
 RIGHTS = (
     ("create", "batch", "jobs", ""),
+    ("patch", "batch", "jobs", ""),
     ("delete", "batch", "jobs", ""),
     ("list", "batch", "jobs", ""),
     ("create", "", "services", ""),

@@ -259,14 +259,16 @@ def _volumes(run: RunObjects) -> list[tuple[Json, Json]]:
         )
     if run.shipped:
         items = [{"key": key, "path": path} for path, key in sorted(run.shipped.items())]
-        source = {"configMap": {"name": f"{run.label}-src", "items": items}}
+        files: Json = {"configMap": {"name": f"{run.label}-src", "items": items}}
         result.append(
-            ({"name": "src", **source}, {"name": "src", "mountPath": SHIPPED_FOLDER, "readOnly": True})
+            ({"name": "src", **files}, {"name": "src", "mountPath": SHIPPED_FOLDER, "readOnly": True})
         )
     tls = options.tls_secret or (f"{run.label}-tls" if options.tls_folder else None)
     if tls:
-        source = {"secret": {"secretName": tls, "defaultMode": 0o400}}
-        result.append(({"name": "tls", **source}, {"name": "tls", "mountPath": TLS_FOLDER, "readOnly": True}))
+        certificates: Json = {"secret": {"secretName": tls, "defaultMode": 0o400}}
+        result.append(
+            ({"name": "tls", **certificates}, {"name": "tls", "mountPath": TLS_FOLDER, "readOnly": True})
+        )
     return result
 
 

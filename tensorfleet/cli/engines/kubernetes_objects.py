@@ -14,7 +14,7 @@ from tensorfleet.cli.engines.kubernetes_manifests import LAUNCHER_NOTE, RUN_NOTE
 _DELETE_SECONDS = 30.0
 _LOOK_SECONDS = 0.2
 _KINDS = {"Service": "services", "Secret": "secrets", "ConfigMap": "configmaps", "Job": "jobs"}
-_MERGE = "application/merge-patch+json"
+_JSON, _MERGE = "application/json", "application/merge-patch+json"
 
 
 class Objects:
@@ -31,6 +31,7 @@ class Objects:
         self._owned: list[Json] = []
         self._owners: dict[str, str] = {}  # uid by name
         self._adopted: dict[str, str] = {}
+        self._retired: list[str] = []  # Jobs to delete when there are other owners
         self._lock = threading.Lock()
         self._adopting = threading.Lock()
         self._told = False
@@ -66,20 +67,24 @@ class Objects:
             self._owners[created["metadata"]["name"]] = created["metadata"]["uid"]
         self._adopt()
 
-    def remove_job(self, name: str, pod: str, grace: int) -> None:
-        """Ends a Job and its pod. One that is gone already is no error."""
-        with self._lock:
-            self._owners.pop(name, None)
-        # First the Job: it would replace a pod that is deleted.
-        self._delete("jobs", name, {"propagationPolicy": "Foreground"})
+    def retire_job(self, name: str, pod: str) -> None:
+        """Ends a Job's pod at once. The Job itself stays until another one owns the rest of the run."""
+        # Without this it would replace the pod.
+        self._quietly("PATCH", "jobs", name, {"spec": {"parallelism": 0}})
         if pod:
-            self._delete("pods", pod, {"gracePeriodSeconds": grace})
+            self._quietly("DELETE", "pods", pod, {"gracePeriodSeconds": 0})
+        with self._lock:
+            uid = self._owners.pop(name, None)
+            if uid is not None:
+                self._retired.append(name)
+        self._adopt()
 
     def end_pod(self, name: str, pod: str, grace: int) -> None:
         """Tells a task to end: its pod gets SIGTERM, and SIGKILL after so many seconds."""
-        self._delete("jobs", name, {"propagationPolicy": "Foreground"})
+        # First the Job: it would replace a pod that is deleted.
+        self._quietly("DELETE", "jobs", name, {"propagationPolicy": "Foreground"})
         if pod:
-            self._delete("pods", pod, {"gracePeriodSeconds": grace})
+            self._quietly("DELETE", "pods", pod, {"gracePeriodSeconds": grace})
 
     def remove_all(self) -> str:
         """Deletes all objects of the run; gives what could not be deleted, and why."""
@@ -119,31 +124,35 @@ class Objects:
         return f"{', '.join(left)} still there after {_DELETE_SECONDS:.0f} s"
 
     def _adopt(self) -> None:
-        """Makes the run's Jobs the owners of the rest."""
+        """Makes the run's Jobs the owners of the rest, and then deletes those that have served."""
         with self._adopting:  # whoever waits here finds that it has been done with the others
             with self._lock:
                 owners, owned = dict(self._owners), list(self._owned)
-            if owners == self._adopted:
-                return
-            self._adopted = owners
-            references = [
-                {"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": uid}
-                for name, uid in owners.items()
-            ]
-            for thing in owned:
-                self._give(thing, references)
+                retired = self._retired if owners else []
+                if owners:
+                    self._retired = []
+            if owners and owners != self._adopted:
+                self._adopted = owners
+                references = [
+                    {"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": uid}
+                    for name, uid in owners.items()
+                ]
+                for thing in owned:
+                    self._give(thing, references)
+            for name in retired:
+                self._quietly("DELETE", "jobs", name, {"propagationPolicy": "Background"})
 
     def _give(self, thing: Json, references: list[Json]) -> None:
         metadata = {"ownerReferences": references}
         try:
             self._api.request("PATCH", self._path(thing), {"metadata": metadata}, kind=_MERGE)
-        except ApiError as error:
-            if error.status == 404:  # collected with its last owner, just before there was another one
+        except (ApiError, Unreachable) as error:
+            if isinstance(error, ApiError) and error.status == 404:  # collected with its last owner, just before there was another one
                 self._create({**thing, "metadata": {**thing["metadata"], **metadata}})
             elif not self._told:
                 self._told = True
                 self._on_note(
-                    f"If this machine dies, the {thing['kind']} of the run stays: {error.message}. Then delete it with "
+                    f"If this machine dies, the {thing['kind']} of the run stays: {error}. Then delete it with "
                     f"`{deletion(self._api, self._run)}`."
                 )
 
@@ -170,14 +179,16 @@ class Objects:
     def _path(self, thing: Json) -> str:
         return self._api.path(_KINDS[thing["kind"]], thing["metadata"]["name"])
 
-    def _delete(self, kind: str, name: str, options: Json) -> None:
+    def _quietly(self, method: str, kind: str, name: str, body: Json) -> None:
+        """A request about an object that may be gone already."""
         try:
-            self._api.request("DELETE", self._api.path(kind, name), options)
-        except ApiError as error:
-            if error.status != 404:
-                self._on_note(f"Cannot delete {kind} {name}: {error.message}")
-        except Unreachable as error:
-            self._on_note(f"Cannot delete {kind} {name}: {error}")
+            self._api.request(
+                method, self._api.path(kind, name), body, kind=_MERGE if method == "PATCH" else _JSON
+            )
+        except (ApiError, Unreachable) as error:
+            if not (isinstance(error, ApiError) and error.status == 404) and not self._api.stopped.is_set():
+                verb = "stop" if method == "PATCH" else "delete"
+                self._on_note(f"Cannot {verb} {kind} {name}: {error}")
 
     def _try(self, problems: list[str], method: str, path: str, body: Json, query: dict[str, str]) -> None:
         try:

@@ -74,9 +74,13 @@ class Preparation:
             return task
         return replace(task, command=[*task.command[:place], there, *task.command[place + 1 :]])
 
-    def supplies(self, token: str) -> list[Json]:
-        """The Secrets and the ConfigMap that pods use."""
-        things = [manifests.secret(self.run, self.run.label, {"token": token.encode()})] if token else []
+    def token_secret(self, token: str) -> Json:
+        """The Secret with the token."""
+        return manifests.secret(self.run, self.run.label, {"token": token.encode()})
+
+    def files(self) -> list[Json]:
+        """What the pods mount, besides the user's own volumes."""
+        things = []
         if self._tls:
             things.append(manifests.secret(self.run, f"{self.run.label}-tls", self._tls))
         if self._files:
@@ -97,7 +101,8 @@ class Preparation:
             )
             for task in tasks
         ]
-        return [manifests.service(self.run), *self.supplies(token), *jobs]
+        secrets = [self.token_secret(token)] if token else []
+        return [manifests.service(self.run), *secrets, *self.files(), *jobs]
 
     def printed(self, tasks: Sequence[Task], resources: Mapping[str, Resources]) -> str:
         """The objects as YAML, with how to delete them."""
