@@ -6,6 +6,7 @@ Imports Ray inside its functions only: `tensorfleet.fleet` does without it.
 from __future__ import annotations
 
 import contextlib
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 Bundle = dict[str, float]
 _POLL_SECONDS = 0.5
 _NO_WAIT_SECONDS = 3.0  # what Ray needs to place what it has room for
+_ADDRESS = re.compile(r"^\s*ip: (\S+)", re.MULTILINE)
+_DEATH = re.compile(r"The actor is dead because ([^.]+)")
 _SHOWN_KINDS = ("CPU", "GPU", "memory")
 
 
@@ -64,14 +67,9 @@ class Held:
         }
 
 
-def bundle(cpus: float | None, gpus: float = 0, memory_bytes: int | None = None, **others: float) -> Bundle:
+def bundle(resources: Mapping[str, float]) -> Bundle:
     """The resources of a task, as Ray counts them: one CPU unless told otherwise."""
-    wanted: Bundle = {
-        "CPU": 1.0 if cpus is None else cpus,
-        "GPU": gpus,
-        "memory": memory_bytes or 0,
-        **others,
-    }
+    wanted = {"CPU": 1.0, **resources}
     # Ray refuses an empty bundle.
     return {kind: amount for kind, amount in wanted.items() if amount} or {"CPU": 0.001}
 
@@ -135,7 +133,7 @@ def _wait(
         if limit is not None and waited >= limit:
             after = f" after {wait_seconds:g} s" if wait_seconds else ""
             raise NoRoom(f"Ray has no room{after}. {_numbers(held)} Ask for less, or wait longer.")
-        if not told and waited > _NO_WAIT_SECONDS - _POLL_SECONDS:
+        if not told and wait_seconds != 0 and waited > _NO_WAIT_SECONDS - _POLL_SECONDS:
             told = True
             note(f"Waiting for room on Ray. {_numbers(held)}")
 
@@ -180,6 +178,35 @@ def alive_nodes() -> list[dict[str, Any]]:
     """What Ray tells of each of its nodes."""
     ray = library()
     return [node for node in ray.nodes() if node["Alive"]]
+
+
+def death_of(error: Exception, host: str | None = None, node_id: str = "") -> str:
+    """Why an actor is gone, in a few words. `host` and `node_id` are where it was, if that is known."""
+    text = str(error)
+    found = _ADDRESS.search(text)
+    node = f"node {host or (found[1] if found else 'unknown')}"
+    if getattr(error, "preempted", False):
+        return f"{node} was preempted"
+    if "node has died" in text or (node_id and not _is_alive(node_id)):
+        return f"{node} has died"
+    if isinstance(error, library().exceptions.ActorUnavailableError):
+        return f"{node} does not answer"
+    if "running low on memory" in text:
+        return f"{node} ran out of memory"
+    death = _DEATH.search(text)
+    return f"its Ray actor on {node} is dead: {death[1] if death else first_line(error)}"
+
+
+def first_line(error: Exception) -> str:
+    """What an error says first."""
+    return str(error).strip().partition("\n")[0]
+
+
+def _is_alive(node_id: str) -> bool:
+    try:
+        return any(node["NodeID"] == node_id for node in alive_nodes())
+    except Exception:  # then nothing is known of it, except what the error says
+        return True
 
 
 def shown(resources: Mapping[str, float]) -> str:

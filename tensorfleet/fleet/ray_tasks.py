@@ -201,6 +201,37 @@ class TaskActor:
                 before, quiet_since = waiting, time.monotonic()
 
 
+class TrainingActor:
+    """One task of `tensorfleet.fleet.ray.run`: its own process runs the function, or serves variables."""
+
+    def __init__(self, label: str) -> None:
+        self._label = label
+        self._held, self._port = held_port(library().util.get_node_ip_address())
+
+    def __repr__(self) -> str:
+        """What Ray puts before the lines that it prints."""
+        return self._label
+
+    def place(self) -> NodePlace:
+        """Where the task is, with a port that is free there."""
+        return node_place(self._port)
+
+    def configure(self, environment: dict[str, str]) -> None:
+        """Tells the task of its cluster, before anything of the function's is imported."""
+        os.environ.update(environment)
+
+    def serve(self) -> None:
+        """Serves variables until the actor is ended."""
+        from tensorfleet.fleet import ray as training
+
+        training.get_context().server.join()
+
+    def train(self, function: Any) -> Any:
+        """Runs the function."""
+        train_fn, arguments = function
+        return train_fn(*arguments)
+
+
 def _started(wanted: TaskCommand) -> subprocess.Popen[bytes]:
     hidden = {*_OF_RAY, *wanted.hidden}
     own = {name: value for name, value in os.environ.items() if name not in hidden}

@@ -159,7 +159,7 @@ def tasks_of(cluster):
     for process in cluster.processes():
         with contextlib.suppress(Exception):
             command = " ".join(process.cmdline())
-            if "-m tensorfleet" in command or command.startswith("ray::TaskActor"):
+            if "-m tensorfleet" in command or command.startswith(("ray::TaskActor", "ray::TrainingActor")):
                 result.append(command)
     return result
 

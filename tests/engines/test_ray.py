@@ -185,7 +185,7 @@ def test_a_stopped_task_ends_with_its_actor(cluster, script):
         heard.until(lambda r: "worker/1" in r.exits, "the loss of the worker")
         code, lost = heard.exits["worker/1"]
         assert code == -9
-        assert re.fullmatch(r"its Ray actor on [\d.]+ is dead: its worker process has died", lost)
+        assert re.fullmatch(r"its Ray actor on node [\d.]+ is dead: its worker process has died", lost)
         wait_until(lambda: not psutil.pid_exists(stopped), "the task's end")
 
 

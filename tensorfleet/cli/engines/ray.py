@@ -16,7 +16,7 @@ from tensorfleet.base.versions import FLEET_VERSION
 from tensorfleet.cli.engines.base import Engine, EngineError, Listener, RunningTask, RunOptions, Wanted
 from tensorfleet.cli.engines.ray_connection import connect, disconnect, is_job, ray_library
 from tensorfleet.cli.engines.ray_options import Shipped, is_larger, read_options, shipped
-from tensorfleet.cli.engines.ray_task import Closed, RayNode, RayTask, Reply, death_of, kill
+from tensorfleet.cli.engines.ray_task import Closed, RayNode, RayTask, Reply, kill
 from tensorfleet.cli.plan import TOKEN, Place, Task
 from tensorfleet.fleet import ray_placement, ray_tasks
 from tensorfleet.fleet.ray_placement import Held, NoRoom, Seat
@@ -170,8 +170,14 @@ class RayEngine(Engine):
 
     def _seat(self, wanted: Wanted) -> Seat:
         needs = wanted.resources
-        own = self._arguments.resources_of(wanted)
-        bundle = ray_placement.bundle(needs.cpus, needs.gpus, needs.memory_bytes, **own)
+        bundle = ray_placement.bundle(
+            {
+                "CPU": 1.0 if needs.cpus is None else needs.cpus,
+                "GPU": needs.gpus,
+                "memory": needs.memory_bytes or 0,
+                **self._arguments.resources_of(wanted),
+            }
+        )
         labels = self._arguments.labels_of(wanted)
         return Seat(wanted.label, bundle, wanted.serves, labels, has_own_cpus=needs.cpus is not None)
 
@@ -196,7 +202,7 @@ class RayEngine(Engine):
         except Closed:
             raise EngineError("The run was stopped while its tasks were placed.") from None
         except ray.exceptions.RayActorError as error:
-            reason = death_of(error, None)
+            reason = ray_placement.death_of(error)
             raise EngineError(f"Ray has lost the place of {label} before it was used: {reason}.") from error
         _check_version(found)
         self._nodes[label] = RayNode(found.host, found.python, found.node_id, found.actor_id)

@@ -18,7 +18,6 @@ _CONNECT_SECONDS = 5.0
 #: set by Ray in the entry point of `ray job submit`: the job's runtime environment among others
 _JOB_CONFIG = "RAY_JOB_CONFIG_JSON_ENV_VAR"
 _QUIET = {
-    "RAY_BACKEND_LOG_LEVEL": "fatal",
     "RAY_DISABLE_IMPORT_WARNING": "1",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
 }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import signal
 import threading
 import time
@@ -11,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tensorfleet.cli.engines.base import Listener
-from tensorfleet.fleet.ray_placement import alive_nodes
+from tensorfleet.fleet import ray_placement
 from tensorfleet.fleet.ray_tasks import Batch, TaskCommand
 
 _POLL_SECONDS = 10.0  # an actor answers after so long, also without lines
@@ -19,8 +18,6 @@ _SLICE_SECONDS = 1.0  # how long this side waits at once: it may be closed in be
 _SILENT_SECONDS = 30.0  # how long a node may be unreachable until its task is lost
 _KILL_SECONDS = 2.0  # from SIGKILL until the actor is ended too
 _COULD_NOT_START = 127
-_ADDRESS = re.compile(r"^\s*ip: (\S+)", re.MULTILINE)
-_DEATH = re.compile(r"The actor is dead because ([^.]+)")
 
 
 @dataclass(frozen=True)
@@ -127,14 +124,19 @@ class RayTask:
             self._reply.get(self._started)
             return self._pass_lines_on(), None
         except ray.exceptions.RayActorError as error:
-            return -signal.SIGKILL, None if self._killed else death_of(error, self._node)
+            return -signal.SIGKILL, None if self._killed else ray_placement.death_of(
+                error, self._node.name, self._node.node_id
+            )
         except ray.exceptions.RayTaskError as error:  # it could not be started
             self._listener.on_line(self._label, f"Cannot start {self._label}: {error.cause}")
             return _COULD_NOT_START, None
         except Closed:
             raise
         except Exception as error:
-            return -signal.SIGKILL, f"Ray has lost it ({type(error).__name__}: {_first_line(error)})"
+            return (
+                -signal.SIGKILL,
+                f"Ray has lost it ({type(error).__name__}: {ray_placement.first_line(error)})",
+            )
 
     def _pass_lines_on(self) -> int:
         import ray
@@ -163,36 +165,3 @@ def kill(actor: Any) -> None:
 
     with contextlib.suppress(Exception):
         ray.kill(actor)
-
-
-def death_of(error: Exception, node: RayNode | None) -> str:
-    """Why an actor is gone, in a few words; `node` is where it was, if that is known."""
-    import ray
-
-    text = str(error)
-    if node is None:
-        found = _ADDRESS.search(text)
-        node = RayNode(found[1] if found else "unknown")
-    if getattr(error, "preempted", False):
-        return f"node {node.shown} was preempted"
-    if "node has died" in text or not _is_alive(node):
-        return f"node {node.shown} has died"
-    if isinstance(error, ray.exceptions.ActorUnavailableError):
-        return f"node {node.shown} does not answer"
-    if "running low on memory" in text:
-        return f"node {node.shown} ran out of memory"
-    found = _DEATH.search(text)
-    return f"its Ray actor on {node.shown} is dead: {found[1] if found else _first_line(error)}"
-
-
-def _is_alive(node: RayNode) -> bool:
-    if not node.node_id:
-        return True
-    try:
-        return any(each["NodeID"] == node.node_id for each in alive_nodes())
-    except Exception:  # then nothing is known of it, except what the error says
-        return True
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0]
