@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import platform
-import re
-import secrets
 import shlex
 import sys
 from pathlib import Path
@@ -15,7 +12,6 @@ import typer
 
 from tensorfleet.base.versions import FLEET_VERSION, VERSION
 from tensorfleet.cli import debug_command, run_command
-from tensorfleet.cli import plan as planning
 from tensorfleet.cli.dashboard_command import dashboard as _dashboard
 from tensorfleet.cli.logs_command import logs
 from tensorfleet.cli.trace_command import trace
@@ -57,48 +53,6 @@ def _options(
 app.command(context_settings={"allow_interspersed_args": False, "ignore_unknown_options": False})(
     run_command.run
 )
-
-
-@app.command(context_settings={"allow_interspersed_args": False})
-def kubernetes(
-    script: Annotated[str, typer.Argument(help="Path of the script in the image.", show_default=False)],
-    arguments: Annotated[
-        list[str] | None, typer.Argument(help="Arguments of the script.", show_default=False)
-    ] = None,
-    image: Annotated[
-        str, typer.Option(help="Use this container image, with the script and TensorFleet.")
-    ] = "",
-    ps: Annotated[int, typer.Option(min=0, help="Set the number of parameter servers.")] = 1,
-    workers: Annotated[int, typer.Option(min=1, help="Set the number of workers.")] = 2,
-    gpus_per_worker: Annotated[int, typer.Option(min=0, help="Request this many GPUs for each worker.")] = 0,
-    env: Annotated[
-        list[str] | None, typer.Option(metavar="K=V", help="Set an environment variable of every task.")
-    ] = None,
-    name: Annotated[str | None, typer.Option(help="Set the name of the run.")] = None,
-) -> None:
-    """Print Kubernetes manifests for a script.
-
-    The manifests are a Job for each task, a Service for their names, and a Secret with the token. Pipe them to
-    `kubectl apply -f -`.
-    """
-    from tensorfleet.cli.manifests import kubernetes as manifest
-
-    if not image:
-        raise typer.BadParameter(
-            "Give a container image that has the script and TensorFleet.", param_hint="--image"
-        )
-    given = list(arguments or [])
-    wishes = planning.Wishes(
-        script,
-        given[1:] if given[:1] == ["--"] else given,
-        environment=run_command.pairs_of(env or [], "--env"),
-        python="python3",
-    )
-    label = re.sub("[^a-z0-9]+", "-", (name or Path(script).stem).lower()).strip("-")
-    token = os.environ.get(planning.TOKEN) or secrets.token_hex(32)
-    typer.echo(
-        manifest(wishes, label, image, {"ps": ps, "worker": workers}, token, gpus_per_worker), nl=False
-    )
 
 
 app.command()(trace)

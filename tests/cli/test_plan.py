@@ -7,7 +7,6 @@ import sys
 import pytest
 
 from tensorfleet.cli.hosts import Host, read_cluster
-from tensorfleet.cli.manifests import kubernetes
 from tensorfleet.cli.plan import (
     Place,
     Wishes,
@@ -199,25 +198,6 @@ def test_what_a_shell_would_read_arrives_as_it_was_written(tmp_path):
     )[-1]
     done = subprocess.run(["sh", "-c", there], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.strip() == repr((odd, [odd])) and not list(tmp_path.iterdir())
-
-
-def test_kubernetes_gets_a_job_for_each_task(script):
-    import yaml
-
-    text = kubernetes(
-        Wishes(script, ["--steps", "5"]), "mnist", "me/image", {"ps": 1, "worker": 2}, "s3cr3t", 1
-    )
-    secret, service, *jobs = yaml.safe_load_all(text)
-    assert (secret["kind"], service["kind"], len(jobs)) == ("Secret", "Service", 3)
-    assert service["spec"]["clusterIP"] == "None"
-    pod = jobs[2]["spec"]["template"]["spec"]
-    (container,) = pod["containers"]
-    assert (pod["hostname"], pod["subdomain"]) == ("mnist-worker-1", "mnist")
-    assert "--worker_hosts=mnist-worker-0.mnist:2222,mnist-worker-1.mnist:2222" in container["command"]
-    assert container["command"][-2:] == ["--steps", "5"]
-    assert container["resources"] == {"limits": {"nvidia.com/gpu": 1}}
-    assert "s3cr3t" not in text
-    assert "resources" not in jobs[0]["spec"]["template"]["spec"]["containers"][0]
 
 
 @pytest.mark.parametrize(
