@@ -21,6 +21,9 @@ from tensorfleet.cli.scripts.packages import file_of
 from tensorfleet.cli.task_counts import Asked
 from tensorfleet.cli.tensorboard import tensorboard as tensorboard_beside
 
+# The options in `--help`, by what they are about.
+_TASKS, _WHERE, _ENDS = "Tasks", "Where they run", "Failures and time"
+_SCRIPT, _OUTPUT = "The script", "Output"
 _GRACE_SECONDS = (
     30.0  # where machines are taken away with notice: Kubernetes gives 30 s if not told otherwise
 )
@@ -39,14 +42,22 @@ def run(
     ] = None,
     module: Annotated[
         bool,
-        typer.Option("-m", "--module", help="Run a module, such as trainer.task, instead of a file."),
+        typer.Option(
+            "-m",
+            "--module",
+            help="Run a module, such as trainer.task, instead of a file.",
+            rich_help_panel=_SCRIPT,
+        ),
     ] = False,
-    ps: Annotated[int | None, typer.Option(min=0, help="Set the number of parameter servers.")] = None,
+    ps: Annotated[
+        int | None, typer.Option(min=0, help="Set the number of parameter servers.", rich_help_panel=_TASKS)
+    ] = None,
     workers: Annotated[
         str | None,
         typer.Option(
             metavar="N|MIN:MAX",
             help="Set the number of workers. 2:8 begins with two and takes up to eight, as there is room.",
+            rich_help_panel=_TASKS,
         ),
     ] = None,
     on: Annotated[
@@ -55,9 +66,12 @@ def run(
             metavar="ENGINE",
             help="Run on local, ssh, ray, slurm or kubernetes. The default is this machine, or ssh with --cluster.",
             show_default=False,
+            rich_help_panel=_WHERE,
         ),
     ] = None,
-    chief: Annotated[bool, typer.Option("--chief", help="Add a task of job `chief`.")] = False,
+    chief: Annotated[
+        bool, typer.Option("--chief", help="Add a task of job `chief`.", rich_help_panel=_TASKS)
+    ] = False,
     evaluator: Annotated[
         bool | None,
         typer.Option(
@@ -65,93 +79,155 @@ def run(
             help="Add an evaluator outside the cluster. This is the default if the script calls "
             "`tf.estimator.train_and_evaluate`.",
             show_default=False,
+            rich_help_panel=_TASKS,
         ),
     ] = None,
     job: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=N", help="Add N tasks of another job, such as learner=1."),
+        typer.Option(
+            metavar="NAME=N", help="Add N tasks of another job, such as learner=1.", rich_help_panel=_TASKS
+        ),
     ] = None,
     cluster: Annotated[
-        Path | None, typer.Option(help="Start the tasks over ssh on the hosts in this YAML file.")
+        Path | None,
+        typer.Option(help="Start the tasks over ssh on the hosts in this YAML file.", rich_help_panel=_WHERE),
     ] = None,
     address: Annotated[
         str | None,
-        typer.Option(help="Use the engine there: a Ray address (default RAY_ADDRESS), a Kubernetes context."),
+        typer.Option(
+            help="Use the engine there: a Ray address (default RAY_ADDRESS), a Kubernetes context.",
+            rich_help_panel=_WHERE,
+        ),
     ] = None,
     image: Annotated[
-        str | None, typer.Option(help="Use this container image, with TensorFleet (kubernetes).")
+        str | None,
+        typer.Option(help="Use this container image, with TensorFleet (kubernetes).", rich_help_panel=_WHERE),
     ] = None,
-    namespace: Annotated[str | None, typer.Option(help="Run in this namespace (kubernetes).")] = None,
+    namespace: Annotated[
+        str | None, typer.Option(help="Run in this namespace (kubernetes).", rich_help_panel=_WHERE)
+    ] = None,
     time_limit: Annotated[
-        str | None, typer.Option("--time", help="Ask for this much time, such as 2:00:00 (slurm).")
+        str | None,
+        typer.Option(
+            "--time", help="Ask for this much time, such as 2:00:00 (slurm).", rich_help_panel=_WHERE
+        ),
     ] = None,
     submit: Annotated[
-        bool, typer.Option("--submit", help="Submit the run as a batch job and return (slurm).")
+        bool,
+        typer.Option(
+            "--submit", help="Submit the run as a batch job and return (slurm).", rich_help_panel=_WHERE
+        ),
     ] = False,
     engine_arg: Annotated[
         list[str] | None,
-        typer.Option(metavar="K=V", help="Pass an option to the engine; see the engine's page in docs/."),
+        typer.Option(
+            metavar="K=V",
+            help="Pass an option to the engine; see the engine's page in docs/.",
+            rich_help_panel=_WHERE,
+        ),
     ] = None,
     wait: Annotated[
         float | None,
-        typer.Option(min=0, help="Wait for room for so many seconds. The default is until there is room."),
+        typer.Option(
+            min=0,
+            help="Wait for room for so many seconds. The default is until there is room.",
+            rich_help_panel=_WHERE,
+        ),
     ] = None,
     cpus_per_task: Annotated[
-        float | None, typer.Option(min=0.01, help="Reserve this many processors for each task.")
+        float | None,
+        typer.Option(min=0.01, help="Reserve this many processors for each task.", rich_help_panel=_WHERE),
     ] = None,
     memory: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="Reserve this much memory for each task, such as 4G.")
+        str | None,
+        typer.Option(
+            metavar="SIZE", help="Reserve this much memory for each task, such as 4G.", rich_help_panel=_WHERE
+        ),
     ] = None,
     gpus_per_worker: Annotated[
-        int | None, typer.Option(min=0, help="Give each worker this many GPUs.")
+        int | None, typer.Option(min=0, help="Give each worker this many GPUs.", rich_help_panel=_WHERE)
     ] = None,
-    restart: Annotated[int, typer.Option(min=0, help="Restart a failed task up to this many times.")] = 0,
+    restart: Annotated[
+        int, typer.Option(min=0, help="Restart a failed task up to this many times.", rich_help_panel=_ENDS)
+    ] = 0,
     keep_going: Annotated[
-        bool, typer.Option("--keep-going", help="Let the other tasks finish when one fails.")
+        bool,
+        typer.Option(
+            "--keep-going", help="Let the other tasks finish when one fails.", rich_help_panel=_ENDS
+        ),
     ] = False,
-    timeout: Annotated[float | None, typer.Option(help="Stop the run after this many seconds.")] = None,
+    timeout: Annotated[
+        float | None, typer.Option(help="Stop the run after this many seconds.", rich_help_panel=_ENDS)
+    ] = None,
     grace: Annotated[
         float | None,
         typer.Option(
             min=0,
             help="Let tasks save for so many seconds when the run gets SIGTERM or its time is up. The default is 2 on "
             "this machine and 30 on others.",
+            rich_help_panel=_ENDS,
         ),
     ] = None,
     env: Annotated[
-        list[str] | None, typer.Option(metavar="K=V", help="Set an environment variable of every task.")
+        list[str] | None,
+        typer.Option(
+            metavar="K=V", help="Set an environment variable of every task.", rich_help_panel=_SCRIPT
+        ),
     ] = None,
     flag_names: Annotated[
         str | None,
         typer.Option(
             metavar="ROLE=FLAG,...",
             help="Set the names of the script's flags for job_name, task_index, ps_hosts, worker_hosts.",
+            rich_help_panel=_SCRIPT,
         ),
     ] = None,
-    name: Annotated[str | None, typer.Option(help="Set the name of the run.")] = None,
-    log_dir: Annotated[Path, typer.Option(help="Write logs to NAME/TASK.log in this folder.")] = Path("runs"),
+    name: Annotated[
+        str | None, typer.Option(help="Set the name of the run.", rich_help_panel=_OUTPUT)
+    ] = None,
+    log_dir: Annotated[
+        Path, typer.Option(help="Write logs to NAME/TASK.log in this folder.", rich_help_panel=_OUTPUT)
+    ] = Path("runs"),
     no_alias: Annotated[
-        bool, typer.Option("--no-alias", help="Let `import tensorflow` import an installed TensorFlow.")
+        bool,
+        typer.Option(
+            "--no-alias",
+            help="Let `import tensorflow` import an installed TensorFlow.",
+            rich_help_panel=_SCRIPT,
+        ),
     ] = False,
     tensorboard: Annotated[
-        Path | None, typer.Option(metavar="LOGDIR", help="Start TensorBoard on LOGDIR during the run.")
+        Path | None,
+        typer.Option(
+            metavar="LOGDIR", help="Start TensorBoard on LOGDIR during the run.", rich_help_panel=_OUTPUT
+        ),
     ] = None,
-    tui: Annotated[bool, typer.Option("--tui", help="Show each task in a pane.")] = False,
+    tui: Annotated[
+        bool, typer.Option("--tui", help="Show each task in a pane.", rich_help_panel=_OUTPUT)
+    ] = False,
     log_format: Annotated[
-        str, typer.Option(metavar="text|json", help="Print and log lines as text, or as JSON objects.")
+        str,
+        typer.Option(
+            metavar="text|json",
+            help="Print and log lines as text, or as JSON objects.",
+            rich_help_panel=_OUTPUT,
+        ),
     ] = "text",
     dashboard: Annotated[
         str | None,
         typer.Option(
             metavar="off|PORT|HOST:PORT",
             help="Serve the page of the run there, or not at all. The default is a free port of this machine.",
+            rich_help_panel=_OUTPUT,
         ),
     ] = None,
     print_manifests: Annotated[
-        bool, typer.Option("--print", help="Print the manifests and exit (kubernetes).")
+        bool,
+        typer.Option("--print", help="Print the manifests and exit (kubernetes).", rich_help_panel=_OUTPUT),
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the command of each task and exit.")
+        bool,
+        typer.Option("--dry-run", help="Print the command of each task and exit.", rich_help_panel=_OUTPUT),
     ] = False,
 ) -> None:
     """Run a script as the tasks of a cluster.
