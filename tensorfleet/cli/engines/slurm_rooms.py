@@ -70,9 +70,10 @@ class Seating:
         if not rooms:
             return None
 
-        def burden(room: Room) -> tuple[int, float, int]:
+        def burden(room: Room) -> tuple[int, bool, float, int]:
             beside = servers[room.share.node] if wanted.serves else 0
-            return beside, (room.tasks + 1) / max(room.share.cpus, 1), -room.cpus
+            wastes_gpus = room.share.gpus > 0 and not wanted.resources.gpus
+            return beside, wastes_gpus, (room.tasks + 1) / max(room.share.cpus, 1), room.tasks
 
         return min(rooms, key=burden).share
 

@@ -23,6 +23,7 @@ _SHELL = f'echo "{_MARK}$SLURM_STEP_ID"; exec "$@"'
 # What srun says of a task's end, which the launcher says itself.
 _NOISE = re.compile(
     r"srun: (error: \S+: task 0: |Force Terminated|Job step aborted|Terminating|Complete|error: Timed out waiting)"
+    r"|slurmstepd\S*: error: \*\*\* STEP \S+ ON \S+ CANCELLED AT \S+ \*\*\*$"
 )
 _SLURM_SAYS = re.compile(r"(srun|slurmstepd)(-\S+)?: ")
 _TAKEN = re.compile(r"DUE TO (?P<why>[A-Z ]+)|error: (?P<node>Node failure on \S+)|oom[-_ ]kill", re.I)
