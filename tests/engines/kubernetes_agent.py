@@ -360,8 +360,9 @@ class Agent:
             return
         assert pod.process is not None and pod.process.stdout is not None
         self._status(pod, "Running", {"running": {"startedAt": now()}})
-        for line in pod.process.stdout:
-            pod.add(line.rstrip(b"\n"))
+        with pod.process.stdout:
+            for line in pod.process.stdout:
+                pod.add(line.rstrip(b"\n"))
         code = pod.process.wait()
         if pod.node in self.silent or self._stopped.is_set():
             return

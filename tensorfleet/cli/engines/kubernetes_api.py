@@ -161,8 +161,10 @@ def _configure(config: Any, configuration: Any, context: str | None) -> str | No
         with contextlib.suppress(OSError):
             return (_SERVICE_ACCOUNT / "namespace").read_text().strip()
         return None
-    config.load_kube_config(context=context, client_configuration=configuration, persist_config=False)
-    contexts, active = config.list_kube_config_contexts()
+    # The client would read KUBECONFIG when it is imported.
+    given = os.environ.get("KUBECONFIG") or os.path.expanduser("~/.kube/config")
+    config.load_kube_config(given, context, client_configuration=configuration, persist_config=False)
+    contexts, active = config.list_kube_config_contexts(given)
     chosen = next((c for c in contexts if c["name"] == context), active) if context else active
     namespace = (chosen.get("context") or {}).get("namespace")
     return str(namespace) if namespace else None

@@ -15,6 +15,7 @@ RIGHTS = (
     ("create", "batch", "jobs", ""),
     ("patch", "batch", "jobs", ""),
     ("delete", "batch", "jobs", ""),
+    ("deletecollection", "batch", "jobs", ""),
     ("list", "batch", "jobs", ""),
     ("create", "", "services", ""),
     ("patch", "", "services", ""),
@@ -25,6 +26,7 @@ RIGHTS = (
     ("list", "", "pods", ""),
     ("watch", "", "pods", ""),
     ("delete", "", "pods", ""),
+    ("deletecollection", "", "pods", ""),
     ("get", "", "pods", "log"),
 )
 _HELPFUL = (("list", "", "events", ""), ("create", "", "configmaps", ""))
