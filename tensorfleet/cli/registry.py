@@ -39,14 +39,16 @@ class Entry:
         token: str = "",
         page: str | None = None,
         engine: str = "local",
+        grace: float | None = None,
     ) -> None:
-        """`token` and the address of the `page` let other commands of this user look into the run.
+        """`grace` is how long the tasks may take to save when the run is stopped. `token` and the address of the `page` let other commands of this user look into the run.
 
         Only this user can read the file.
         """
         self._content: dict[str, Any] = {
             "page": page,
             "engine": engine,
+            "grace": grace or 0.0,
             "token": token,
             "name": name,
             "script": script,
@@ -136,7 +138,7 @@ def _started(pid: int) -> str | None:
 def stop_run(entry: dict[str, Any], patience: float = 5.0) -> str:
     """Asks a run to end and waits until it has; ends its tasks itself when the launcher does not."""
     pid = entry["launcher"]
-    deadline = time.monotonic() + patience
+    deadline = time.monotonic() + patience + entry.get("grace", 0.0)
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGTERM)
     while _started(pid) == entry["started"]:

@@ -138,8 +138,9 @@ class Launcher:
         if page is not None:
             page.note = self.on_note
             page.begin(token)
+        where = page.address if page else None
         self._entry = Entry(
-            settings.name, settings.script, log_dir, token, page.address if page else None, engine.name
+            settings.name, settings.script, log_dir, token, where, engine.name, settings.grace
         )
         self._running: dict[str, RunningTask] = {}
         self._started: set[str] = set()
