@@ -165,12 +165,13 @@ class TaskActor:
 
     def _read(self, process: subprocess.Popen[bytes]) -> None:
         assert process.stdout is not None
-        for line in process.stdout:
-            with self._changed:
-                # Back pressure: the pipe fills, and the task waits in its print.
-                self._changed.wait_for(lambda: len(self._lines) < _MAX_WAITING_LINES)
-                self._lines.append(line.decode(errors="replace").rstrip("\r\n"))
-                self._changed.notify_all()
+        with process.stdout as output:
+            for line in output:
+                with self._changed:
+                    # Back pressure: the pipe fills, and the task waits in its print.
+                    self._changed.wait_for(lambda: len(self._lines) < _MAX_WAITING_LINES)
+                    self._lines.append(line.decode(errors="replace").rstrip("\r\n"))
+                    self._changed.notify_all()
 
     def _wait(
         self,
@@ -185,6 +186,9 @@ class TaskActor:
         _signal_group(process.pid, signal.SIGKILL)  # what it started and left behind
         guardian.kill()
         guardian.wait()
+        for ended in (process, guardian):
+            assert ended.stdin is not None
+            ended.stdin.close()
         self._drain(reader)
         with self._changed:
             self._code = code

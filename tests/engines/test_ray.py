@@ -331,6 +331,9 @@ def test_a_folder_travels_with_the_modules_in_it(cluster, tmp_path, monkeypatch)
     word, where, has_logs = heard.lines[0][1].split()
     assert (word, has_logs) == ("beside", "False")
     assert str(tmp_path) not in where
+    assert heard.notes == [
+        f"Ray sends a copy of {folder} to the nodes. Save checkpoints elsewhere, in a folder that all nodes share."
+    ]
 
 
 def test_findings_tell_of_the_cluster_and_of_each_node(cluster):

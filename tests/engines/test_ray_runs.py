@@ -162,20 +162,27 @@ def test_workers_join_when_there_is_room(cluster, script, tmp_path):
 
 
 def test_an_unreachable_cluster_is_one_sentence(tmp_path, script):
-    run = launching.run(
-        tmp_path,
-        "run",
-        "--on",
-        "ray",
-        "--address",
-        "127.0.0.1:1",
-        "--dashboard",
-        "off",
-        "--workers=1",
-        script,
-    )
+    options = ("--on", "ray", "--address", "127.0.0.1:1", "--dashboard", "off", "--ps", "1", "--workers", "1")
+    run = launching.run(tmp_path, "run", *options, script)
     assert run.code == 127
     assert run.stderr.startswith(
         "tensorfleet: Cannot reach a Ray cluster at 127.0.0.1:1: Connection refused."
     )
     assert run.stderr.count("\n") == 1
+
+
+def test_a_cluster_with_a_token_lets_in_who_has_it(script, tmp_path):
+    token, wrong = "a-token-of-ray-with-enough-letters", "not-that-token-of-ray"
+    with ray_cluster(2, RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=token) as cluster:
+
+        def run_with(**environment):
+            with launched(cluster, tmp_path, "--ps", "1", "--workers", "2", script, **environment) as run:
+                return run.end()
+
+        run = run_with(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=token)
+        assert run.code == 0, run.stderr
+        run = run_with(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=wrong)
+        assert run.code == 127
+        assert "does not let us in: the token is not that cluster's. Set RAY_AUTH_MODE=token" in run.stderr
+        assert run.stderr.count("\n") == 1
+        assert "does not let us in: it wants a token." in run_with().stderr

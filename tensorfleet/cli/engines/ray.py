@@ -10,6 +10,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet.base.versions import FLEET_VERSION
@@ -140,12 +141,7 @@ class RayEngine(Engine):
             self._shipped = shipped(self.options.script, folder)
             environment["working_dir"] = str(self._shipped.folder)
             environment["excludes"] = [*environment.get("excludes", []), *self._own_files()]
-            if is_larger(self._shipped.folder, _MAX_SHIPPED_BYTES):
-                listener.on_note(
-                    f"{self._shipped.folder} has more than {_MAX_SHIPPED_BYTES >> 20} MB, and Ray sends it to every "
-                    "node. List what the tasks do not need in a .gitignore there, or put it on a disk that all nodes "
-                    "share and say so: --engine-arg directory=FOLDER."
-                )
+            listener.on_note(_on_shipping(self._shipped.folder))
         self._connect_with(environment)
 
     def _connect_with(self, environment: dict[str, Any]) -> None:
@@ -247,6 +243,16 @@ def check(address: str | None) -> Iterator[Finding]:
     from tensorfleet.cli.engines.ray_check import findings
 
     return findings(address)
+
+
+def _on_shipping(folder: Path) -> str:
+    text = f"Ray sends a copy of {folder} to the nodes. Save checkpoints elsewhere, in a folder that all nodes share."
+    if not is_larger(folder, _MAX_SHIPPED_BYTES):
+        return text
+    return (
+        f"{text} It has more than {_MAX_SHIPPED_BYTES >> 20} MB: list what the tasks do not need in a .gitignore there, "
+        "or put it on a disk that all nodes share and name that: --engine-arg directory=FOLDER."
+    )
 
 
 def _new_actor(held: Held) -> Any:

@@ -7,6 +7,8 @@ import logging
 import os
 import signal
 import socket
+import sys
+import tempfile
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -17,10 +19,8 @@ ADDRESS = "RAY_ADDRESS"
 _CONNECT_SECONDS = 5.0
 #: set by Ray in the entry point of `ray job submit`: the job's runtime environment among others
 _JOB_CONFIG = "RAY_JOB_CONFIG_JSON_ENV_VAR"
-_QUIET = {
-    "RAY_DISABLE_IMPORT_WARNING": "1",
-    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
-}
+# For Ray's library, where the user has not set them: it tries twenty times otherwise, also with a wrong token.
+_DEFAULTS = {"RAY_NUM_REDIS_GET_RETRIES": "5", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
 
 
 def ray_library() -> Any:
@@ -46,18 +46,20 @@ def chosen_address(given: str | None) -> str:
 
 def connect(given: str | None, runtime_env: dict[str, Any] | None = None) -> None:
     """Connects this process to the cluster. Raises `EngineError`."""
-    ray = ray_library()
     address = chosen_address(given)
+    with _defaults():
+        ray = ray_library()
     _try_to_reach(address)
     options: dict[str, Any] = {"runtime_env": runtime_env} if runtime_env else {}
     if "://" not in address:
         options |= {"log_to_driver": False, "logging_level": logging.CRITICAL}
+    said: list[str] = []
     try:
-        with _quietly(), _own_handlers():
+        with _defaults(), _own_handlers(), _stderr_kept(said):
             ray.init(address=address, **options)
     # Ray exits, with the number of SIGTERM, where it does not find the cluster.
     except (Exception, SystemExit) as error:
-        raise EngineError(_sentence(address, error)) from None
+        raise EngineError(_sentence(address, error, "".join(said))) from None
     _silence()
 
 
@@ -92,15 +94,17 @@ def _try_to_reach(address: str) -> None:
         ) from None
 
 
-def _sentence(address: str, error: BaseException) -> str:
+def _sentence(address: str, error: BaseException, said: str) -> str:
     import ray
 
     text = str(error).strip()
     first = text.splitlines()[0] if text else type(error).__name__
-    if isinstance(error, ray.exceptions.AuthenticationError) or "uthenticat" in text:
+    if isinstance(error, ray.exceptions.AuthenticationError) or "Unauthenticated" in said:
+        has_token = any(os.environ.get(name) for name in ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"))
+        token = "the token is not that cluster's" if has_token else "it wants a token"
         return (
-            f"The Ray cluster at {address} does not accept our credentials: {first} Set RAY_AUTH_MODE=token, and "
-            "RAY_AUTH_TOKEN or RAY_AUTH_TOKEN_PATH to the cluster's token."
+            f"The Ray cluster at {address} does not let us in: {token}. Set RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN "
+            "or RAY_AUTH_TOKEN_PATH."
         )
     if isinstance(error, ConnectionError) and address == "auto":
         return (
@@ -117,18 +121,31 @@ def _sentence(address: str, error: BaseException) -> str:
 
 
 @contextlib.contextmanager
-def _quietly() -> Iterator[None]:
-    """Ray's library reads these when it connects; tasks and other programs do not see them."""
-    before = {name: os.environ.get(name) for name in _QUIET}
-    os.environ.update(_QUIET)
+def _defaults() -> Iterator[None]:
+    """Ray's library reads these when it is loaded; tasks and other programs do not see them."""
+    ours = {name: value for name, value in _DEFAULTS.items() if name not in os.environ}
+    os.environ.update(ours)
     try:
         yield
     finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+        for name in ours:
+            os.environ.pop(name, None)
+
+
+@contextlib.contextmanager
+def _stderr_kept(said: list[str]) -> Iterator[None]:
+    """Keeps what Ray's library writes to this process's stderr, past Python, while it connects."""
+    sys.stderr.flush()
+    terminal = os.dup(2)
+    with tempfile.TemporaryFile() as kept:
+        os.dup2(kept.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(terminal, 2)
+            os.close(terminal)
+            kept.seek(0)
+            said.append(kept.read().decode(errors="replace"))
 
 
 @contextlib.contextmanager
