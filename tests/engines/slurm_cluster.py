@@ -235,7 +235,7 @@ class _Owner:
         self._nodes[name].wait(SECONDS)
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.Error, OSError):
-                if process.cmdline()[0].startswith("slurmstepd") and _logs_to(
+                if process.name().startswith("slurmstepd") and _logs_to(
                     process, f"{self._folder}/{name}.log"
                 ):
                     process.kill()

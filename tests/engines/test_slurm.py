@@ -82,7 +82,12 @@ def run(cluster, project, *arguments, **environment) -> Launch:
 
 
 def _steps(cluster):
-    return cluster.tell("squeue", "--steps", "--noheader", "--format=%i %j")
+    """The steps that Slurm knows, but for those of a node that is down: it has not told their end."""
+    down = {
+        line.split()[0] for line in cluster.tell("sinfo", "-hN", "-o", "%N %T").splitlines() if "down" in line
+    }
+    steps = cluster.tell("squeue", "--steps", "--noheader", "--format=%N %i %j").splitlines()
+    return [step for step in steps if step.split()[0] not in down]
 
 
 def _pid_of(launch, *words):

@@ -300,18 +300,21 @@ class SlurmEngine(Engine):
 
     def _why_lost(self, step: Step, code: int) -> str | None:
         """Why a task's place is gone, if that is what ended it."""
-        own = code == 0 or (code > 0 and step.name is not None and not step.was_taken)
-        if own or step.ran_out_of_memory:
+        is_own = code >= 0 and step.name is not None and not step.was_taken and not step.vanished
+        if is_own or step.ran_out_of_memory:
             return None
+        share = step.share
         with contextlib.suppress(EngineError):
-            if over := why_over(step.share.job, job_state(step.share.job)):
+            if over := why_over(share.job, job_state(share.job)):
                 return over
-            state = node_states([step.share.node]).get(step.share.node)
-            if state is not None and not state.is_up:
-                return f"node {step.share.node} has failed"
+            state = node_states([share.node]).get(share.node)
+            if step.vanished or (state is not None and not state.is_up):
+                reason = f"node {share.node} has failed"
+                self._nodes.avoid(share, reason)
+                return reason
         if step.name is None and code == _SRUN_FAILED:
-            return f"Slurm could not start it on node {step.share.node}: {step.slurm_said}"
-        return step.slurm_said if step.was_taken else None
+            return f"Slurm could not start it on node {share.node}: {step.slurm_said}"
+        return step.slurm_said if step.was_taken or step.vanished else None
 
     def _take_loss(self, share: NodeShare, reason: str) -> None:
         """A node does not answer any more, so its tasks are gone."""

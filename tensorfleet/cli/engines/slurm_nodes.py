@@ -48,6 +48,11 @@ class Nodes:
         up = {name for name, state in states.items() if state.takes_more}
         return [share for share in shares if share.node in up and share not in failed]
 
+    def avoid(self, share: NodeShare, reason: str) -> None:
+        """Uses it for no new task for a while."""
+        with self._lock:
+            self._failed[share] = time.monotonic(), reason
+
     def reasons(self) -> list[str]:
         """Why nodes are not used."""
         with self._lock:

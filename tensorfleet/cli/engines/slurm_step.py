@@ -18,13 +18,16 @@ from tensorfleet.cli.scripts.bootstrap import LAUNCHER
 
 _DRAIN_SECONDS = 1.0  # for the last output of a task that has ended
 _MARK = "@tensorfleet-step "
-# Tells which step it is, then becomes the task.
-_SHELL = f'echo "{_MARK}$SLURM_STEP_ID"; exec "$@"'
+_END = "@tensorfleet-end "
+# Tells which step it is, and how the task has ended: srun may say 0 of a step whose node has gone. A trap makes the
+# shell wait for the task after a signal, and is not inherited.
+_SHELL = f'trap : HUP INT QUIT TERM USR1 USR2; echo "{_MARK}$SLURM_STEP_ID"; "$@"; code=$?; echo "{_END}$code"; exit $code'
 # What srun says of a task's end, which the launcher says itself.
 _NOISE = re.compile(
     r"srun: (error: \S+: task 0: |Force Terminated|Job step aborted|Terminating|Complete|error: Timed out waiting)"
     r"|slurmstepd\S*: error: \*\*\* STEP \S+ ON \S+ CANCELLED AT \S+ \*\*\*$"
 )
+_REPORTED = re.compile(r"srun: error: \S+: task 0: ")
 _SLURM_SAYS = re.compile(r"(srun|slurmstepd)(-\S+)?: ")
 _TAKEN = re.compile(r"DUE TO (?P<why>[A-Z ]+)|error: (?P<node>Node failure on \S+)|oom[-_ ]kill", re.I)
 
@@ -61,6 +64,8 @@ class Step:
         #: why its place is gone, where that is known before its end
         self.lost: str | None = None
         self.number: str | None = None
+        self._code: int | None = None
+        self._killed = False
         self._listener = listener
         self._on_begin = on_begin
         self._on_end = on_end
@@ -99,6 +104,12 @@ class Step:
         return own_words(self._said)
 
     @property
+    def vanished(self) -> bool:
+        """Whether it ended without a report of how: what ran it on the node is gone."""
+        reported = any(_REPORTED.match(line) for line in self._said)
+        return self.number is not None and self._code is None and not self._killed and not reported
+
+    @property
     def was_taken(self) -> bool:
         """Whether Slurm has said that it ended the step, and why."""
         return any(_TAKEN.search(line) for line in self._said)
@@ -111,6 +122,7 @@ class Step:
     def send(self, number: int) -> None:
         """By Slurm, to all processes of the step. SIGKILL ends srun too, also if the node does not answer."""
         if number == signal.SIGKILL:
+            self._killed = True
             self.hang_up()
             with contextlib.suppress(ProcessLookupError):
                 self._process.send_signal(signal.SIGKILL)
@@ -144,7 +156,14 @@ class Step:
         self.hang_up()
         if self._process.stdout is not None and not self._reader.is_alive():
             self._process.stdout.close()
-        self._on_end(self, 128 - code if 128 < code < 128 + signal.NSIG else code)
+        self._on_end(self, self._code_of_task(code))
+
+    def _code_of_task(self, code: int) -> int:
+        """The task's own exit code if that is known, else srun's, as -N for signal N."""
+        if self.vanished and code == 0:
+            return -signal.SIGKILL
+        code = code if self._code is None else self._code
+        return 128 - code if 128 < code < 128 + signal.NSIG else code
 
     def _signal(self, number: int) -> None:
         assert self.name is not None
@@ -158,8 +177,13 @@ class Step:
             )
 
     def _take_line(self, text: str) -> None:
+        before, mark, code = text.rpartition(_END)
         if self.number is None and text.startswith(_MARK):
             self._begin(text.removeprefix(_MARK))
+        elif mark and code.isdecimal():
+            self._code = int(code)
+            if before:  # the last line of the task had no end
+                self._listener.on_line(self.label, before)
         elif _SLURM_SAYS.match(text):
             self._said.append(text)
             if not _NOISE.match(text):
