@@ -56,8 +56,9 @@ def without_chance(batches, name, size):
 def tolerance(library, name, step):
     """How far the losses of a step may be apart. A step that learns another thing is further away."""
     if name == "resnet":
-        # It is chaotic: weights that differ by 1e-7 of their size move the second loss by 2e-4, the fourth by 2e-2.
-        return (1e-5, 1e-3, 1e-2, 5e-2, 5e-2)[step]
+        # It is chaotic: weights that differ by 1e-7 of their size move the second loss by 2e-4, the fourth by 2e-2. The
+        # fifth of TensorFlow and of JAX differ by 3 %, on some processors.
+        return (1e-5, 1e-3, 1e-2, 5e-2, 0.15)[step]
     if library == "torch" and name.endswith("adam"):
         return 1e-3  # PyTorch adds Adam's epsilon after it has corrected the mean square, TensorFlow before
     return 2e-4
