@@ -66,7 +66,7 @@ class TaskCommand(NamedTuple):
     hidden: tuple[str, ...] = ()
 
 
-class Batch(NamedTuple):
+class LineBatch(NamedTuple):
     """Lines that a task has printed, and its exit code once there are no more."""
 
     lines: list[str]
@@ -120,7 +120,7 @@ class TaskActor:
         self._process: subprocess.Popen[bytes] | None = None
         self._lines: collections.deque[str] = collections.deque()
         self._code: int | None = None
-        self._last: tuple[int, Batch] = (0, Batch([], None))
+        self._last: tuple[int, LineBatch] = (0, LineBatch([], None))
 
     def place(self) -> NodePlace:
         """Where the task will be, with a port that is free there."""
@@ -130,7 +130,7 @@ class TaskActor:
         """Starts the task; gives its process id."""
         with self._changed:
             self._lines.clear()
-            self._code, self._last = None, (0, Batch([], None))
+            self._code, self._last = None, (0, LineBatch([], None))
             self._process = process = _started(wanted)
         guardian = _guardian(process.pid)
         reader = threading.Thread(target=self._read, args=(process,), daemon=True)
@@ -139,7 +139,7 @@ class TaskActor:
         threading.Thread(target=self._wait, args=ends, daemon=True).start()
         return process.pid
 
-    def next_lines(self, number: int, seconds: float) -> Batch:
+    def next_lines(self, number: int, seconds: float) -> LineBatch:
         """The batch of this number: as soon as there are lines, or after so long.
 
         The same number again gives the same batch: the answer may have been lost on its way.
@@ -153,7 +153,7 @@ class TaskActor:
             while self._lines and size < _MAX_BATCH_BYTES:
                 lines.append(self._lines.popleft())
                 size += len(lines[-1]) + 1
-            batch = Batch(lines, None if self._lines else self._code)
+            batch = LineBatch(lines, None if self._lines else self._code)
             self._last = (number, batch)
             self._changed.notify_all()
             return batch
@@ -185,7 +185,7 @@ class TaskActor:
             reader.join(_DRAIN_SECONDS)  # the tasks are still there: they hold its output open
         _signal_group(process.pid, signal.SIGKILL)  # what it started and left behind
         guardian.kill()
-        guardian.wait()
+        guardian.wait(_DRAIN_SECONDS)
         for ended in (process, guardian):
             assert ended.stdin is not None
             ended.stdin.close()

@@ -11,7 +11,7 @@ from typing import Any
 
 from tensorfleet.cli.engines.base import Listener
 from tensorfleet.fleet import ray_placement
-from tensorfleet.fleet.ray_tasks import Batch, TaskCommand
+from tensorfleet.fleet.ray_tasks import LineBatch, TaskCommand
 
 _POLL_SECONDS = 10.0  # an actor answers after so long, also without lines
 _SLICE_SECONDS = 1.0  # how long this side waits at once: it may be closed in between
@@ -144,7 +144,7 @@ class RayTask:
         number, silent_since = 1, None
         while True:
             try:
-                batch: Batch = self._reply.get(self._actor.next_lines.remote(number, _POLL_SECONDS))
+                batch: LineBatch = self._reply.get(self._actor.next_lines.remote(number, _POLL_SECONDS))
             except ray.exceptions.ActorUnavailableError:
                 # Its node cannot be reached, for a moment perhaps: the same batch can be asked for again.
                 silent_since = silent_since or time.monotonic()
