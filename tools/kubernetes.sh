@@ -59,10 +59,13 @@ build() {
         "$root/openapi-gen" -i "$folders" -p $home/pkg/generated/openapi -O zz_generated.openapi \
             -h vendor/k8s.io/code-generator/hack/boilerplate.go.txt -r "$root/violations"
     fi
-    local version=$home/vendor/k8s.io/component-base/version
+    local flags="" package
+    for package in component-base/version client-go/pkg/version; do
+        flags+=" -X $home/vendor/k8s.io/$package.gitVersion=v1.20.2"
+        flags+=" -X $home/vendor/k8s.io/$package.gitMajor=1 -X $home/vendor/k8s.io/$package.gitMinor=20"
+    done
     for program in kube-apiserver kube-controller-manager; do
-        go build -p 1 -trimpath -o "$bin/$program" \
-            -ldflags "-X $version.gitVersion=v1.20.2 -X $version.gitMajor=1 -X $version.gitMinor=20" "./cmd/$program"
+        go build -p 1 -trimpath -ldflags "$flags" -o "$bin/$program" "./cmd/$program"
     done
 }
 

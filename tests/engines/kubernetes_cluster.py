@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 import socket
 import subprocess
@@ -141,14 +140,13 @@ contexts: [{{name: tests, context: {{cluster: here, user: me}}}}]
         )
 
     def _run(self, program: str, *arguments: str) -> None:
-        log = (self.folder / f"{program}.log").open("ab")
-        process = subprocess.Popen(
-            [str(BIN / program), *arguments],
-            stdout=log,
-            stderr=log,
-            env={**os.environ, "ETCD_UNSUPPORTED_ARCH": ""},
-            start_new_session=True,
-        )
+        with (self.folder / f"{program}.log").open("ab") as log:
+            process = subprocess.Popen(
+                [str(BIN / program), *arguments],
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
         self._processes.append(process)
 
     def _wait_for_answer(self) -> None:

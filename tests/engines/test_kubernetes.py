@@ -1,14 +1,18 @@
 """Every object that a run on Kubernetes makes is valid, by the schemas of three versions of Kubernetes."""
 
+import contextlib
+import json
 import random
 
 import pytest
 
 from tensorfleet.cli.engines import kubernetes_manifests as manifests
 from tensorfleet.cli.engines.base import Resources, RunOptions
+from tensorfleet.cli.engines.child import free_ports
 from tensorfleet.cli.engines.kubernetes_names import address_of, run_label
 from tensorfleet.cli.engines.kubernetes_run import Preparation
 from tensorfleet.cli.plan import Task
+from tests.support.launching import launched
 
 pytestmark = pytest.mark.engines
 
@@ -109,3 +113,36 @@ def test_every_object_is_valid(tmp_path, version):
             for value in thing["metadata"]["labels"].values():
                 assert len(value) <= 63
     assert all(len(name) <= 63 for name in names)
+
+
+READS_TF_CONFIG = """
+import json, os
+import tensorflow as tf
+config = json.loads(os.environ["TF_CONFIG"])
+task = config["task"]
+server = tf.train.Server(config["cluster"], job_name=task["type"], task_index=task["index"])
+if task["type"] == "ps":
+    server.join()
+with tf.device(tf.train.replica_device_setter(cluster=config["cluster"])):
+    count = tf.get_variable("count", [], initializer=tf.zeros_initializer())
+    add = count.assign_add(1.0)
+with tf.train.MonitoredTrainingSession(server.target, is_chief=task["type"] == "chief") as session:
+    print(task["type"], "counts", session.run(add) >= 1.0, flush=True)
+"""
+
+
+def test_the_tf_config_of_a_tfjob_starts_the_task_that_it_names(tmp_path):
+    (tmp_path / "train.py").write_text(READS_TF_CONFIG)
+    jobs = ("ps", "chief", "worker")
+    cluster = {job: [f"127.0.0.1:{port}"] for job, port in zip(jobs, free_ports(3), strict=True)}
+    with contextlib.ExitStack() as stack:
+        tasks = {}
+        for job in jobs:  # as Kubeflow's training operator writes it
+            config = {"cluster": cluster, "task": {"type": job, "index": 0}, "environment": "cloud"}
+            given = {"TF_CONFIG": json.dumps(config), "TENSORFLEET_TOKEN": "one secret for all replicas"}
+            arguments = ("run", "--dashboard", "off", "--name", job, "train.py")
+            tasks[job] = stack.enter_context(launched(tmp_path, *arguments, **given))
+        for job, task in tasks.items():
+            assert task.end().code == 0, f"{job}: {task.stdout}{task.stderr}"
+    assert "chief counts True" in tasks["chief"].stdout
+    assert "worker counts True" in tasks["worker"].stdout

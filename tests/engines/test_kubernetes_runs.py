@@ -1,6 +1,7 @@
 """Runs on a real Kubernetes API server with its controllers; the nodes are our agent (kubernetes_agent.py)."""
 
 import os
+import re
 import signal
 import sys
 import threading
@@ -11,6 +12,7 @@ import pytest
 
 from tensorfleet.cli.engines.base import EngineError, Resources, RunOptions, Wanted
 from tensorfleet.cli.engines.kubernetes import KubernetesEngine, check
+from tensorfleet.cli.engines.kubernetes_manifests import ATTEMPT_LABEL
 from tensorfleet.cli.plan import Task
 from tests.engines.kubernetes_cluster import BIN, STRANGER, kubernetes_cluster
 from tests.support.launching import launched
@@ -100,10 +102,14 @@ class Run:
 
         def running():
             pods = self.cluster.agent.called(start)
-            return [p for p in pods if p.process and not p.name.startswith(f"{start}s")]
+            return [p for p in pods if p.process and not _is_seat(p)]
 
         until(running, f"pod {start}")
         return running()[0]
+
+
+def _is_seat(pod):
+    return re.search(r"-s\d+$", pod.pod["metadata"]["labels"][ATTEMPT_LABEL])
 
 
 def _wanted(label, resources):
@@ -137,7 +143,8 @@ def test_a_script_is_shipped_trains_and_leaves_nothing(cluster, tmp_path):
     arguments = ("--name", "whole", "--ps", "2", "--workers", "2", "--engine-arg", "ship=1", str(EXAMPLE))
     with tensorfleet(cluster, tmp_path, *arguments) as run:
         assert run.end().code == 0, run.stdout + run.stderr
-    assert run.stdout.count("Final test accuracy 0.9") >= 1, run.stdout
+    reached = re.findall(r"Final test accuracy ([\d.]+)", run.stdout)
+    assert len(reached) == 2 and min(map(float, reached)) > 0.88, run.stdout
     assert "Shipping" in run.stderr
     assert cluster.left_of("whole") == []
 
@@ -145,7 +152,7 @@ def test_a_script_is_shipped_trains_and_leaves_nothing(cluster, tmp_path):
 def test_a_failure_is_reported_as_everywhere(cluster, tmp_path):
     script = tmp_path / "train.py"
     script.write_text("import tensorflow as tf\nraise ValueError('no such luck')\n")
-    with tensorfleet(cluster, tmp_path, "--name", "fails", "--ps", "0", "--workers", "1", "train.py") as run:
+    with tensorfleet(cluster, tmp_path, "--name", "fails", "--ps", "0", "--workers", "1", str(script)) as run:
         assert run.end().code == 1
     assert "FAILED: worker/0 on pod fails-worker-0 exited with code 1" in run.stderr
     assert "ValueError: no such luck" in run.stderr
@@ -443,7 +450,7 @@ def test_a_server_that_does_not_answer_is_named(cluster, tmp_path, monkeypatch):
 
 def test_the_doctor_looks_at_the_way_and_the_rights(cluster, monkeypatch):
     good = {finding.what: finding for finding in check("tests")}
-    assert [finding.verdict for finding in good.values()] == ["ok"] * 5
+    assert {finding.verdict for finding in good.values()} == {"ok"}, str(good)
     assert good["API server"].found == "v1.20.2"
     monkeypatch.setenv("KUBECONFIG", str(cluster.kubeconfig("stranger", STRANGER)))
     bad = {finding.what: finding for finding in check()}

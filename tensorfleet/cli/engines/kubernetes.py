@@ -89,7 +89,7 @@ class KubernetesEngine(Engine):
 
     def preview(self, wanted: Sequence[Wanted]) -> dict[str, Place]:
         """The places that `reserve` gives: their names are known before."""
-        self._prepared.check()
+        self._prepared.check(wanted)
         self._resources |= {one.label: one.resources for one in wanted}
         return {one.label: self._place(one.job, one.index) for one in wanted}
 
@@ -99,7 +99,7 @@ class KubernetesEngine(Engine):
 
     def reserve(self, wanted: Sequence[Wanted], listener: Listener) -> dict[str, Place]:
         """Claims the name of the run, and takes a seat for each task."""
-        self._prepared.check()
+        self._prepared.check(wanted)
         self._listener = listener
         self._open(listener)
         assert self._fleet is not None

@@ -47,6 +47,8 @@ class PodOptions:
     working_directory: str | None = None
     python: str = "python3"
     ship: bool = False
+    #: only the image has the script, and the user says how its tasks learn who they are
+    script_in_image: bool = False
     #: a folder of certificates on this machine, or the name of a Secret that has them
     tls_folder: Path | None = None
     tls_secret: str | None = None
@@ -220,6 +222,7 @@ _KEYS: dict[str, Callable[[PodOptions, str], PodOptions]] = {
     "run_as_group": _set("group", _number(0)),
     "run_as_user": _set("user", _number(0)),
     "security": _set("is_restricted", _choice(restricted=True, none=False)),
+    "script": _set("script_in_image", _choice(image=True, here=False)),
     "service_account": _set("service_account"),
     "ship": _set("ship", _switch),
     "tls": _set("tls_folder", Path),

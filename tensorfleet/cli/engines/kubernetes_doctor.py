@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import re
 import threading
 from collections.abc import Iterator
 
@@ -58,11 +59,9 @@ def check(address: str | None = None, namespace: str | None = None) -> Iterator[
 
 def _server(api: Api) -> Iterator[Finding]:
     answer = api.request("GET", "/version")
-    version = answer.get("gitVersion") or "unknown version"
-    digits = [
-        int("".join(filter(str.isdigit, str(answer.get(part) or "0"))) or 0) for part in ("major", "minor")
-    ]
-    is_old = tuple(digits) < _OLDEST
+    version = str(answer.get("gitVersion") or "unknown version")
+    numbers = re.match(r"v(\d+)\.(\d+)", version)  # clouds write their own words behind them
+    is_old = numbers is not None and (int(numbers[1]), int(numbers[2])) < _OLDEST
     advice = "older than 1.20, which nobody has tried" * is_old
     yield Finding("API server", version, "warning" if is_old else "ok", advice)
     refused = [right for right in RIGHTS if not _may(api, right)]

@@ -147,7 +147,9 @@ class Objects:
         try:
             self._api.request("PATCH", self._path(thing), {"metadata": metadata}, kind=_MERGE)
         except (ApiError, Unreachable) as error:
-            if isinstance(error, ApiError) and error.status == 404:  # collected with its last owner, just before there was another one
+            if (
+                isinstance(error, ApiError) and error.status == 404
+            ):  # collected with its last owner, just before there was another one
                 self._create({**thing, "metadata": {**thing["metadata"], **metadata}})
             elif not self._told:
                 self._told = True

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tensorfleet.cli.engines import kubernetes_manifests as manifests
-from tensorfleet.cli.engines.base import EngineError, Resources, RunOptions
+from tensorfleet.cli.engines.base import EngineError, Resources, RunOptions, Wanted
 from tensorfleet.cli.engines.kubernetes_arguments import Json, pod_options
 from tensorfleet.cli.engines.kubernetes_names import run_label, task_name
 from tensorfleet.cli.engines.kubernetes_ship import keys_for, shipped_files, shipped_root, tls_files
-from tensorfleet.cli.plan import TOKEN, Task
+from tensorfleet.cli.plan import ALONE_JOB, TOKEN, Task
 
 
 class Preparation:
@@ -37,17 +37,27 @@ class Preparation:
             shipped=self._keys,
         )
 
-    def check(self) -> None:
+    def check(self, wanted: Sequence[Wanted]) -> None:
         """Refuses a run that cannot start. Raises EngineError."""
+        script, pod = self._options.script, self.run.options
         if not self.run.image:
             raise EngineError(
                 "Kubernetes needs a container image with TensorFleet and your script: --image NAME. "
                 "examples/kubernetes/Dockerfile builds one."
             )
-        if self.run.options.ship and not self._options.script.is_file():
+        if script.is_file():
+            return
+        if pod.ship:
+            raise EngineError(f"Cannot ship {script}: no such file in {os.getcwd()}.")
+        if not pod.script_in_image:
             raise EngineError(
-                f"Cannot ship {self._options.script}: no such file in {os.getcwd()}. Leave out --engine-arg ship=1 if the "
-                "image has it."
+                f"{script} is not in {os.getcwd()}, so nobody can see by which flags its tasks learn who they are. Run the "
+                "command beside a copy of it. If only the image has it, add --engine-arg script=image with --ps and --workers, "
+                "and --flag-names job_name=NAME,task_index=NAME,... unless it reads TF_CONFIG."
+            )
+        if all(one.job == ALONE_JOB for one in wanted):
+            raise EngineError(
+                f"{script} is not in {os.getcwd()}: say how many tasks it has. Add --ps N --workers N."
             )
 
     def notes(self) -> list[str]:

@@ -294,6 +294,23 @@ def test_a_run_without_an_image_is_refused(tmp_path):
         KubernetesEngine(RunOptions("digits", path)).preview([])
 
 
+def test_a_script_that_only_the_image_has_is_refused_until_its_flags_are_known(tmp_path):
+    missing, wanted = tmp_path / "train.py", [Wanted("worker", 0, False)]
+
+    def engine(*arguments):
+        return KubernetesEngine(RunOptions("d", missing, image="i", engine_arguments=arguments))
+
+    with pytest.raises(
+        EngineError, match="nobody can see by which flags .* --engine-arg script=image .*--flag-names"
+    ):
+        engine().preview(wanted)
+    with pytest.raises(EngineError, match="say how many tasks it has. Add --ps N --workers N."):
+        engine("script=image").preview([Wanted("main", 0, False)])
+    with pytest.raises(EngineError, match="Cannot ship .*: no such file"):
+        engine("ship=1").preview(wanted)
+    assert engine("script=image").preview(wanted)
+
+
 def test_the_command_line_does_not_import_the_client():
     code = "import sys, tensorfleet.cli.command, tensorfleet.cli.engines.kubernetes; print('kubernetes' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
