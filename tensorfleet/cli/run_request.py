@@ -102,7 +102,8 @@ class Run:
 
     def _go(self, page: LaunchedPage | None) -> int:
         request, settings = self._request, self._settings
-        places = self._engine.reserve(request.at_once, _Notes())
+        fixed = self._engine.fixed_places(request.wanted)
+        places = {**fixed, **self._engine.reserve(request.at_once, _Notes())}
         tasks = request.tasks_at(places)
         made = (settings.log_dir / "cluster.json").absolute() if self._guesses and settings.log_dir else None
         code = self._launch(tasks, replace(settings, made=made), page)

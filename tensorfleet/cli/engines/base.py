@@ -149,6 +149,10 @@ class Engine(ABC):
             for number, one in enumerate(wanted)
         }
 
+    def fixed_places(self, wanted: Sequence[Wanted]) -> dict[str, Place]:
+        """Places whose addresses are known before there is room for them: every task is told them from the start."""
+        return {}
+
     def manifests(self, tasks: Sequence[Task]) -> str | None:
         """What `--print` prints: the objects that would be made for the tasks. None: the engine has no such thing."""
         return None

@@ -93,6 +93,10 @@ class KubernetesEngine(Engine):
         self._resources |= {one.label: one.resources for one in wanted}
         return {one.label: self._place(one.job, one.index) for one in wanted}
 
+    def fixed_places(self, wanted: Sequence[Wanted]) -> dict[str, Place]:
+        """All of them: a task keeps its name wherever its pod is."""
+        return {one.label: self._place(one.job, one.index) for one in wanted}
+
     def manifests(self, tasks: Sequence[Task]) -> str:
         """All objects, for `kubectl apply -f -`. The Jobs start failed tasks again by themselves."""
         return self._prepared.printed(tasks, self._resources)

@@ -50,26 +50,39 @@ class OrphanPolicy:
         self._seen: dict[str, float] = {}
 
     def look(
-        self, missing: Collection[str], present: Collection[str], in_use: bool, now: float
+        self,
+        missing: Collection[str],
+        present: Collection[str],
+        in_use: bool,
+        now: float,
+        stays: bool = False,
     ) -> Verdict | None:
-        """What follows from a look: the awaited tasks that do not answer, those that do, whether other clients are here."""
+        """What follows from a look: the awaited tasks that do not answer, those that do, whether other clients are here.
+
+        A server that `stays` waits for its launcher to end it, also when all other tasks have finished.
+        """
         self._seen.update(dict.fromkeys(present, now))
-        if present or in_use or not missing:
+        if present or in_use or not (missing or stays):
             self._needed = now
-        if not missing:
+        if not missing and not stays:
             return None
         alone = now - self._needed
         if self._limit and alone >= self._limit:
             return Verdict(
-                f"{self._task} ends by itself, with exit code {EXIT_CODE}: nobody has used it for {_span(alone)}, and it still "
-                f"waits for {self._names(missing, now)}. {LIMIT} sets this time; 0 means never.",
+                f"{self._task} ends by itself, with exit code {EXIT_CODE}: nobody has used it for {_span(alone)}, and "
+                f"{self._reason(missing, now)}. {LIMIT} sets this time; 0 means never.",
                 ends=True,
             )
-        if now - self._told < NOTICE_SECONDS:
+        if not missing or now - self._told < NOTICE_SECONDS:
             return None
         self._told = now
         return Verdict(
             f"{self._task} waits for {self._names(missing, now)}.{self._outlook(alone)}", ends=False
+        )
+
+    def _reason(self, missing: Collection[str], now: float) -> str:
+        return (
+            f"it still waits for {self._names(missing, now)}" if missing else "its launcher does not end it"
         )
 
     def _names(self, missing: Collection[str], now: float) -> str:
@@ -119,7 +132,7 @@ class OrphanGuard:
         self._next = now + self._every
         missing = {self._placed(name, task) for name, task in awaited.items() if name not in present}
         present = {self._placed(name, awaited[name]) for name in present}
-        verdict = self._policy.look(missing, present, in_use, now)
+        verdict = self._policy.look(missing, present, in_use, now, settings.STAYS())
         if verdict is None:
             return None
         if verdict.ends:

@@ -48,6 +48,16 @@ def test_a_task_that_was_lost_is_told_of_with_when_it_was_seen():
     assert "it ends by itself in 4 min (TENSORFLEET_ORPHAN_SECONDS)" in verdict.line
 
 
+def test_a_server_whose_launcher_died_ends_although_all_tasks_have_finished():
+    watch = vigil()
+    assert all(watch.look([], [], False, float(t)) is None for t in range(0, 1000, 15))  # its own end is near
+    watch = vigil()
+    assert all(watch.look([], [], False, float(t), stays=True) is None for t in range(0, 300, 15))
+    assert watch.look([], [], True, 300.0, stays=True) is None
+    verdict = watch.look([], [], False, 600.0, stays=True)
+    assert verdict.ends and "nobody has used it for 5 min, and its launcher does not end it." in verdict.line
+
+
 def test_tasks_that_are_there_are_not_told_of_and_the_end_is_not_near():
     watch = vigil(limit=30.0)
     assert all(watch.look([], [W0, W1], False, float(t)) is None for t in range(0, 1000, 15))
