@@ -53,6 +53,7 @@ JobAcctGatherType=jobacct_gather/none
 AccountingStorageType=accounting_storage/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU_Memory
+DefMemPerCPU=100
 SlurmdParameters=config_overrides
 SchedulerParameters=bf_interval=1
 PreemptType=preempt/partition_prio

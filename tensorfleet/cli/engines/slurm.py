@@ -27,7 +27,14 @@ from tensorfleet.cli.engines.base import (
 from tensorfleet.cli.engines.slurm_allocation import Allocation, is_inside, launched_by_a_step, shares_in
 from tensorfleet.cli.engines.slurm_batch import submit
 from tensorfleet.cli.engines.slurm_check import check
-from tensorfleet.cli.engines.slurm_commands import NodeShare, answer, job_state, node_states, why_over
+from tensorfleet.cli.engines.slurm_commands import (
+    NodeShare,
+    answer,
+    job_state,
+    node_states,
+    why_ended,
+    why_over,
+)
 from tensorfleet.cli.engines.slurm_nodes import Nodes
 from tensorfleet.cli.engines.slurm_rooms import Seating, cpus_of_step, memory_mb, spoken_need, spoken_room
 from tensorfleet.cli.engines.slurm_step import Step, start_at
@@ -57,6 +64,7 @@ class SlurmEngine(Engine):
         self._steps: dict[str, Step] = {}
         self._listener: Listener | None = None
         self._closing = threading.Event()
+        self._ends: dict[str, str] = {}  # why jobs are over
         self._placed: set[str] = set()  # all that ever had a place
         self._folders_checked = False
 
@@ -75,12 +83,7 @@ class SlurmEngine(Engine):
         """Places in this allocation, or in one that is asked for now."""
         self._listener = listener
         if is_inside(os.environ):
-            self._seating.shares = shares_in(os.environ)
-            if not self._seating.shares:
-                raise EngineError(
-                    f"Slurm job {os.environ['SLURM_JOB_ID']} has ended. Leave its shell, or unset SLURM_JOB_ID to get "
-                    "a new allocation."
-                )
+            self._seating.shares = self._shares_here(os.environ["SLURM_JOB_ID"])
         else:
             self._seating.shares = self._allocated(wanted, listener).shares()
         places = self._settled(wanted, listener)
@@ -101,6 +104,16 @@ class SlurmEngine(Engine):
         threading.Thread(
             target=self._seek, args=(wanted, listener), name=f"place of {wanted.label}", daemon=True
         ).start()
+
+    def _shares_here(self, job: str) -> list[NodeShare]:
+        """What the allocation that this process is in has."""
+        over = why_over(job, job_state(job))
+        shares = [] if over else shares_in(os.environ)
+        if not shares:
+            raise EngineError(
+                f"{over or f'Slurm job {job} has no nodes'}. Leave its shell, or unset SLURM_JOB_ID to get a new allocation."
+            )
+        return shares
 
     def _allocated(self, wanted: Sequence[Wanted], listener: Listener) -> Allocation:
         """A job of our own, for all of these tasks."""
@@ -224,7 +237,7 @@ class SlurmEngine(Engine):
         first = self._seating.shares[0]
         state = job_state(first.job)
         replaceable = self._allocations and state in ("PREEMPTED", "NODE_FAIL")
-        return None if replaceable else why_over(first.job, state)
+        return None if replaceable else self._ends.get(first.job) or why_over(first.job, state)
 
     def _spoken_places(self) -> str:
         nodes: dict[str, list[str]] = {}
@@ -305,7 +318,8 @@ class SlurmEngine(Engine):
             return None
         share = step.share
         with contextlib.suppress(EngineError):
-            if over := why_over(share.job, job_state(share.job)):
+            if over := why_ended(share.job):
+                self._ends[share.job] = over
                 return over
             state = node_states([share.node]).get(share.node)
             if step.vanished or (state is not None and not state.is_up):

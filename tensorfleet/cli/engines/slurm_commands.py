@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -12,6 +13,7 @@ from tensorfleet.base import settings
 from tensorfleet.cli.engines.base import EngineError
 
 _ANSWER_SECONDS = 30.0
+_COMPLETING_SECONDS = 10.0  # while the nodes of a job that is over end its steps
 _DETAIL = re.compile(r"\bNodes=(\S+) CPU_IDs=(\S+) Mem=(\d+) GRES=(\S*)")
 _GPUS = re.compile(r"gpu(?::[^:,(]+)?:(\d+)")
 _FIELD = re.compile(r"\b([A-Za-z]\w*)=(\S*)")
@@ -143,6 +145,14 @@ def job_state(job: str) -> str:
         raise
     fields = [dict(_FIELD.findall(line)) for line in shown.splitlines()]
     return next((f["JobState"] for f in fields if f.get("JobId") == job), "UNKNOWN")
+
+
+def why_ended(job: str) -> str | None:
+    """Why a job is over, once that is known: one that is being ended does not say it yet. None if it is not over."""
+    limit = time.monotonic() + _COMPLETING_SECONDS
+    while (state := job_state(job)) == "COMPLETING" and time.monotonic() < limit:
+        time.sleep(0.3)
+    return why_over(job, state)
 
 
 def why_over(job: str, state: str) -> str | None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tensorfleet.cli.engines.base import EngineError, Listener, RunOptions
 from tensorfleet.cli.engines.shared_folders import Mark, Unseen, named_folders, not_shared, warning
-from tensorfleet.cli.engines.slurm_commands import NodeShare, job_state, node_states, why_over
+from tensorfleet.cli.engines.slurm_commands import NodeShare, node_states, why_ended
 from tensorfleet.cli.engines.slurm_files import Project
 from tensorfleet.cli.engines.slurm_node import NodeProbe
 from tensorfleet.cli.engines.slurm_step import Step
@@ -122,7 +122,12 @@ class Nodes:
     def check_folders(self, command: Sequence[str], listener: Listener) -> None:
         """Warns of folders in a task's arguments that are not the same on all nodes."""
         with self._lock:
-            probes = {probe.share.node: probe for probe in self._probes.values()}
+            probes = {
+                node: probe
+                for node, probe in sorted(
+                    ((p.share.node, p) for p in self._probes.values()), key=lambda pair: pair[0]
+                )
+            }
         first, *others = probes.values()
         folders = named_folders(command, self.project_on(first, command)[0])
         mark: Mark = lambda name, paths: first.ask("mark", name=name, folders=list(paths))["paths"]  # noqa: E731
@@ -216,7 +221,7 @@ def _why_gone(probe: NodeProbe) -> str | None:
     """Why a node is lost, or None as long as that is not sure."""
     share = probe.share
     try:
-        if over := why_over(share.job, job_state(share.job)):
+        if over := why_ended(share.job):
             return over
         state = node_states([share.node]).get(share.node)
         if state is not None and not state.is_up:
