@@ -1,8 +1,8 @@
 """A real Ray cluster of several nodes on this machine, as a process of its own that a test talks to.
 
-    python -m tests.engines.ray_cluster FOLDER [NODES]
+    python -m tests.engines.ray_cluster NODES [PORT]
 
-It prints the cluster's address, takes commands as lines ("add", "kill NODE"), answers each with a line, and ends the
+With a port, the job server of `ray job submit` listens there. It prints the cluster's address, takes commands as lines ("add", "kill NODE"), answers each with a line, and ends the
 cluster with its standard input: also when the tests are killed.
 """
 
@@ -24,6 +24,7 @@ import psutil
 
 SECONDS = 60
 _MARK = "TENSORFLEET_TEST_RAY"
+# Small: a machine with two cores has three of them.
 _NODE = {"num_cpus": 2, "object_store_memory": 80 << 20, "include_dashboard": False}
 
 
@@ -56,7 +57,7 @@ else:
 class RayCluster:
     """The cluster, from the outside."""
 
-    def __init__(self, nodes: int = 3, **environment: str) -> None:
+    def __init__(self, nodes: int = 3, job_port: int | None = None, **environment: str) -> None:
         # Ray's sockets are in there: a path of more than 107 bytes would be too long.
         self.folder = Path(tempfile.mkdtemp(prefix="ray-", dir="/tmp"))
         (self.folder / "ray").mkdir()
@@ -71,7 +72,7 @@ class RayCluster:
         }
         self._errors = (self.folder / "errors").open("wb")
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.engines.ray_cluster", str(nodes)],
+            [sys.executable, "-m", "tests.engines.ray_cluster", str(nodes), str(job_port or "")],
             cwd=Path(__file__).parents[2],
             env=self.environment,
             stdin=subprocess.PIPE,
@@ -144,9 +145,9 @@ class RayCluster:
 
 
 @contextlib.contextmanager
-def ray_cluster(nodes: int = 3, **environment: str) -> Iterator[RayCluster]:
+def ray_cluster(nodes: int = 3, job_port: int | None = None, **environment: str) -> Iterator[RayCluster]:
     """A cluster; at the end of the block nothing of it is left."""
-    cluster = RayCluster(nodes, **environment)
+    cluster = RayCluster(nodes, job_port, **environment)
     try:
         yield cluster
     finally:
@@ -202,13 +203,14 @@ def wait_until(condition, what, seconds=SECONDS):
         time.sleep(0.05)
 
 
-def main(nodes: int) -> None:
+def main(nodes: int, job_port: str) -> None:
     from ray.cluster_utils import Cluster
 
     def answer(**values: object) -> None:
         print(json.dumps(values), flush=True)
 
-    cluster = Cluster(initialize_head=True, head_node_args=_NODE)
+    jobs = {"include_dashboard": True, "dashboard_port": int(job_port)} if job_port else {}
+    cluster = Cluster(initialize_head=True, head_node_args={**_NODE, **jobs})
     others = {node.node_id: node for node in (cluster.add_node(**_NODE) for _ in range(nodes - 1))}
     cluster.wait_for_nodes()
     answer(address=cluster.address, others=list(others))
@@ -225,4 +227,4 @@ def main(nodes: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(int(sys.argv[1]), sys.argv[2])

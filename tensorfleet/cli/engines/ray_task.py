@@ -95,6 +95,8 @@ class RayTask:
 
     def send(self, number: int) -> None:
         """A signal to the task and all that it started. SIGKILL ends the actor too if the task does not end."""
+        if self.ended.is_set():
+            return
         with contextlib.suppress(Exception):  # the actor is gone, and the task with it
             self._actor.send.remote(number)
         if number == signal.SIGKILL and not self._killed:
