@@ -38,13 +38,12 @@ if FLAGS.job_name == "ps":
     server.join()
 else:
     with tf.device("/job:ps/task:0"):
-        total = tf.get_variable("total", [], initializer=tf.zeros_initializer())
-        more = tf.assign_add(total, 1.0)
-    step = tf.train.get_or_create_global_step()
+        step = tf.train.get_or_create_global_step()
+        more = tf.assign_add(step, 1)
     with tf.train.MonitoredTrainingSession(
         server.target, is_chief=FLAGS.task_index == 0, checkpoint_dir=FLAGS.train_dir, save_checkpoint_secs=1
     ) as sess:
-        print("began at", sess.run(total), flush=True)
+        print("began at", sess.run(step), flush=True)
         while not sess.should_stop() and sess.run(more) < FLAGS.until:
             time.sleep(0.02)
     print("trained", flush=True)
@@ -406,23 +405,22 @@ def test_notice_reaches_the_tasks_and_a_requeued_job_goes_on(cluster, project):
     output = script.with_suffix(".out")
 
     def begins():
-        return re.findall(r"began at ([\d.]+)", output.read_text() if output.exists() else "")
+        return re.findall(r"began at (\d+)", output.read_text() if output.exists() else "")
 
     try:
         wait_until(lambda: len(begins()) == 1, "the training", cluster.explain)
         cluster.tell("scancel", "--batch", "--signal=TERM", job)
         wait_until(lambda: "stopping after this step" in output.read_text(), "notice", output.read_text)
         cluster.tell("scontrol", "requeue", job)
-
-        def begins_again():  # Slurm would wait for two minutes
-            cluster.tell("scontrol", "update", f"JobId={job}", "BeginTime=now")
-            return len(begins()) == 2
-
-        wait_until(begins_again, "the second training", output.read_text)
+        # Slurm would wait for two minutes.
+        reason = ("squeue", "--noheader", f"--jobs={job}", "--format=%T %r")
+        wait_until(lambda: cluster.tell(*reason) == "PENDING BeginTime", "the queue", lambda: cluster.tell(*reason))
+        cluster.tell("scontrol", "update", f"JobId={job}", "StartTime=now")
+        wait_until(lambda: len(begins()) == 2, "the second training", cluster.explain)
     finally:
         cluster.tell("scancel", job)
     wait_until(lambda: not cluster.busy(), "the end of the job", cluster.jobs)
-    first, second = map(float, begins())
+    first, second = map(int, begins())
     assert second > first
 
 
