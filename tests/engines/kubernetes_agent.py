@@ -508,6 +508,7 @@ class Agent:
             "startTime": now(),
             "conditions": [
                 {"type": "PodScheduled", "status": "True"},
+                {"type": "ContainersReady", "status": str(ready)},
                 {"type": "Ready", "status": str(ready)},
             ],
             "containerStatuses": [

@@ -121,6 +121,25 @@ SLEEPS = "import time\nprint('here', flush=True)\ntime.sleep(300)\n"
 COUNTS = "import time\nfor n in range(300):\n    print('line', n, flush=True)\n    time.sleep(0.01)\n"
 
 
+ELASTIC = """
+import json, os, time
+import tensorflow as tf
+config = json.loads(os.environ["TF_CONFIG"])
+job, index = config["task"]["type"], config["task"]["index"]
+server = tf.train.Server(config["cluster"], job_name=job, task_index=index)
+if job == "ps":
+    server.join()
+with tf.device(tf.train.replica_device_setter(cluster=config["cluster"], worker_device=f"/job:worker/task:{index}")):
+    add = tf.get_variable("count", [], initializer=tf.zeros_initializer()).assign_add(1.0)
+with tf.train.MonitoredTrainingSession(server.target, is_chief=index == 0) as session:
+    session.run(add)
+    print("worker", index, "trains", flush=True)
+    while not os.path.exists(os.path.join(os.path.dirname(__file__), "go")):
+        session.run(add)
+        time.sleep(0.1)
+"""
+
+
 def tensorfleet(cluster, folder, *arguments, **environment):
     """`tensorfleet run --on kubernetes`, for a `with` block."""
     options = (
@@ -198,23 +217,22 @@ def test_a_run_goes_on_without_its_launcher_and_is_then_collected(cluster, tmp_p
     until(lambda: cluster.left_of("alone") == [], "garbage collection")
 
 
-def test_elastic_workers_join_when_there_is_room(cluster, tmp_path):
-    (tmp_path / "train.py").write_text(
-        "import os, sys, time\nprint('here', os.environ['TASK_INDEX'], flush=True)\n"
-        f"while not os.path.exists('{tmp_path}/go'): time.sleep(0.1)\n"
-    )
+def test_elastic_workers_join_the_training_when_there_is_room(cluster, tmp_path):
+    """One worker trains; the other one's seat waits until a run that fills the other nodes has ended."""
+    (tmp_path / "train.py").write_text(ELASTIC)
     volume = ("--engine-arg", f"volume=hostPath:{tmp_path}:{tmp_path}")
-    options = ("--name", "elastic", "--ps", "0", "--workers", "1:3", "--cpus-per-task", "4")
+    options = ("--name", "elastic", "--ps", "1", "--workers", "1:2", "--cpus-per-task", "2")
     folder = tmp_path / "before"
     folder.mkdir()
     with Run(cluster, folder, "before", SLEEPS) as before:
         before.reserve("worker/0", "worker/1", resources=Resources(4))
         with tensorfleet(cluster, tmp_path, *volume, *options, str(tmp_path / "train.py")) as run:
-            run.read_until("here")
+            run.read_until("worker 0 trains")
             before.engine.close()
-            run.read_until("here", 3)
+            run.read_until("worker 1 trains")
             (tmp_path / "go").touch()
             assert run.end().code == 0, run.stdout + run.stderr
+    assert "worker/1 on pod elastic-worker-1 joins." in run.stdout
     assert cluster.left_of("elastic") == []
 
 

@@ -120,7 +120,8 @@ class PodFollower:
             decisions.append(Began(self._pod))
         end = self._end(status, state)
         if end is None and metadata.get("deletionTimestamp") and self._terminating_until is None:
-            grace = float(metadata.get("deletionGracePeriodSeconds") or 0)
+            # Nobody on a silent node lets the task save.
+            grace = 0.0 if _node_is_silent(status) else float(metadata.get("deletionGracePeriodSeconds") or 0)
             self._terminating_until = now + grace + _TERMINATING_SECONDS
         if end is not None:
             return [*decisions, self._over(end, bool(metadata.get("deletionTimestamp")))]
@@ -285,6 +286,12 @@ def _reason_to_wait(status: Json, state: Json) -> str:
     if reason in (*_PULLING, *_MISCONFIGURED):
         return f"{reason}: {waiting.get('message') or ''}"
     return ""
+
+
+def _node_is_silent(status: Json) -> bool:
+    """Whether a pod is not ready although its containers are: so the controllers mark the pods of a lost node."""
+    conditions = {c.get("type"): c.get("status") for c in status.get("conditions") or []}
+    return conditions.get("Ready") == "False" and conditions.get("ContainersReady") == "True"
 
 
 def _exit_code(terminated: Json) -> int:

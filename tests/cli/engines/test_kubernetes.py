@@ -466,6 +466,13 @@ def test_a_node_that_does_not_answer_loses_its_pods_after_their_grace():
     assert end_of(dying, 40, 6).lost == "node n1 does not answer"
 
 
+def test_the_grace_of_a_pod_on_a_silent_node_is_not_waited_for():
+    silent = [{"type": "ContainersReady", "status": "True"}, {"type": "Ready", "status": "False"}]
+    dying = pod("Running", RUNNING, node="n1", deleted=60, conditions=silent)
+    assert end_of(dying, 10) is None
+    assert end_of(dying, 10, 6).lost == "node n1 does not answer"
+
+
 def test_a_pod_that_the_launcher_ends_is_not_lost():
     dying = pod("Running", RUNNING, node="n1", deleted=30)
     assert end_of(dying, pod("Failed", terminated(0), node="n1", deleted=30), asked=15) == Ended(
