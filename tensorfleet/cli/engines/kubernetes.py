@@ -31,9 +31,9 @@ from tensorfleet.cli.engines.base import (
 from tensorfleet.cli.engines.kubernetes_api import Api, ApiError, Unreachable, connect, explained
 from tensorfleet.cli.engines.kubernetes_arguments import Json
 from tensorfleet.cli.engines.kubernetes_doctor import check
-from tensorfleet.cli.engines.kubernetes_fleet import Attempt, Fleet
+from tensorfleet.cli.engines.kubernetes_fleet import Fleet, PodAttempt
 from tensorfleet.cli.engines.kubernetes_names import address_of, attempt_name, task_name
-from tensorfleet.cli.engines.kubernetes_objects import Objects, deletion
+from tensorfleet.cli.engines.kubernetes_objects import ClusterObjects, deletion
 from tensorfleet.cli.engines.kubernetes_pod import Decision, Ended, Placed, PodFollower
 from tensorfleet.cli.engines.kubernetes_run import Preparation
 from tensorfleet.cli.plan import TOKEN, Place, Task
@@ -51,7 +51,7 @@ class _PodTask:
     """A task of the run."""
 
     engine: KubernetesEngine
-    attempt: Attempt
+    attempt: PodAttempt
     pid: int = 0
 
     @property
@@ -80,7 +80,7 @@ class KubernetesEngine(Engine):
         self._lock = threading.Lock()
         self._listener: Listener | None = None
         self._api: Api | None = None
-        self._objects: Objects | None = None
+        self._objects: ClusterObjects | None = None
         self._fleet: Fleet | None = None
         self._pool: ThreadPoolExecutor | None = None
         self._has_token = False
@@ -155,7 +155,7 @@ class KubernetesEngine(Engine):
         why = self._reasons.get(task.label)
         return [why] if why else []
 
-    def end(self, attempt: Attempt, number: int) -> None:
+    def end(self, attempt: PodAttempt, number: int) -> None:
         """Ends a task's pod, in the background: by its deletion."""
         grace = 0 if number == signal.SIGKILL else self._run.options.grace
         with self._fleet_of_run().changed:
@@ -169,7 +169,7 @@ class KubernetesEngine(Engine):
 
     # -- seats ---------------------------------------------------------------------------------------
 
-    def _sit(self, wanted: Wanted, then: Callable[[Wanted, Attempt, Decision], None]) -> Attempt:
+    def _sit(self, wanted: Wanted, then: Callable[[Wanted, PodAttempt, Decision], None]) -> PodAttempt:
         """A Job that holds room for a task."""
         attempt = self._attempt(wanted.job, wanted.index, "s", lambda a, d: then(wanted, a, d))
         self._fleet_of_run().add(attempt)
@@ -178,10 +178,10 @@ class KubernetesEngine(Engine):
         self._create(attempt, job)
         return attempt
 
-    def _nobody(self, wanted: Wanted, seat: Attempt, decision: Decision) -> None:
+    def _nobody(self, wanted: Wanted, seat: PodAttempt, decision: Decision) -> None:
         """`reserve` looks by itself."""
 
-    def _wait_for(self, wanted: Sequence[Wanted], seats: list[Attempt], began: float) -> None:
+    def _wait_for(self, wanted: Sequence[Wanted], seats: list[PodAttempt], began: float) -> None:
         """Waits until every seat is taken and its image is there. Raises EngineError when that cannot be."""
         changed = self._fleet_of_run().changed
         wait = self.options.wait_seconds
@@ -221,7 +221,7 @@ class KubernetesEngine(Engine):
             self._give_back(attempt)
         self._sit(wanted, self._after_seat)
 
-    def _after_seat(self, wanted: Wanted, seat: Attempt, decision: Decision) -> None:
+    def _after_seat(self, wanted: Wanted, seat: PodAttempt, decision: Decision) -> None:
         assert self._listener is not None
         if isinstance(decision, Placed):
             self._listener.on_place(wanted.label, self._place(wanted.job, wanted.index))
@@ -233,7 +233,7 @@ class KubernetesEngine(Engine):
 
     # -- tasks ---------------------------------------------------------------------------------------
 
-    def _launch_safely(self, attempt: Attempt, task: Task, before: list[Attempt]) -> None:
+    def _launch_safely(self, attempt: PodAttempt, task: Task, before: list[PodAttempt]) -> None:
         try:
             self._launch(attempt, task, before)
         except Exception as error:  # a task that is never heard of again would hold up the run
@@ -241,7 +241,7 @@ class KubernetesEngine(Engine):
             self._fleet_of_run().fail(attempt, Ended(_CANNOT_START, why=why))
             raise
 
-    def _launch(self, attempt: Attempt, task: Task, before: list[Attempt]) -> None:
+    def _launch(self, attempt: PodAttempt, task: Task, before: list[PodAttempt]) -> None:
         """Puts the task's Job where its seat was."""
         resources = self._resources.get(task.label, Resources())
         try:
@@ -264,7 +264,7 @@ class KubernetesEngine(Engine):
                 objects.add(self._prepared.token_secret(token))
                 self._has_token = True
 
-    def _create(self, attempt: Attempt, job: Json) -> None:
+    def _create(self, attempt: PodAttempt, job: Json) -> None:
         objects = self._objects
         if objects is None:
             return
@@ -273,12 +273,12 @@ class KubernetesEngine(Engine):
         except (ApiError, Unreachable) as error:
             self._cannot_start(attempt, error, "create jobs")
 
-    def _cannot_start(self, attempt: Attempt, error: ApiError | Unreachable, doing: str) -> None:
+    def _cannot_start(self, attempt: PodAttempt, error: ApiError | Unreachable, doing: str) -> None:
         assert self._api is not None
         why = str(explained(error, self._api, doing))
         self._fleet_of_run().fail(attempt, Ended(_CANNOT_START, why=why))
 
-    def _after_task(self, attempt: Attempt, decision: Decision) -> None:
+    def _after_task(self, attempt: PodAttempt, decision: Decision) -> None:
         assert self._listener is not None
         if not isinstance(decision, Ended):
             return
@@ -288,14 +288,14 @@ class KubernetesEngine(Engine):
             self._submit_quietly(lambda: self._give_back(attempt))
         self._listener.on_exit(attempt.label, decision.code, decision.lost)
 
-    def _end(self, attempt: Attempt, grace: int) -> None:
+    def _end(self, attempt: PodAttempt, grace: int) -> None:
         objects = self._objects
         if objects is not None:
             objects.end_pod(attempt.name, attempt.follower.pod, grace)
             if not attempt.follower.pod:  # it was still waiting for one
                 self._fleet_of_run().fail(attempt, Ended(-signal.SIGTERM))
 
-    def _give_back(self, attempt: Attempt) -> None:
+    def _give_back(self, attempt: PodAttempt) -> None:
         """Deletes an attempt at once."""
         self._fleet_of_run().forget(attempt.name)
         objects = self._objects
@@ -309,7 +309,7 @@ class KubernetesEngine(Engine):
         if self._objects is not None:
             return
         api = connect(self.options.address, self.options.namespace, self._stopped)
-        objects = Objects(api, self._run, self._note)
+        objects = ClusterObjects(api, self._run, self._note)
         for line in self._prepared.notes():
             listener.on_note(line)
         objects.claim(manifests.service(replace(self._run, launcher=_launcher())))
@@ -322,7 +322,9 @@ class KubernetesEngine(Engine):
         self._fleet = Fleet(api, self._run.selector, self._note)
         self._fleet.start()
 
-    def _attempt(self, job: str, index: int, kind: str, then: Callable[[Attempt, Decision], None]) -> Attempt:
+    def _attempt(
+        self, job: str, index: int, kind: str, then: Callable[[PodAttempt, Decision], None]
+    ) -> PodAttempt:
         task = task_name(self._run.label, job, index)
         with self._lock:
             number = self._numbers.get(f"{task} {kind}", 0)
@@ -330,7 +332,7 @@ class KubernetesEngine(Engine):
         label = f"{job}/{index}"
         resources = self._resources.get(label, Resources())
         follower = PodFollower(label, self._run.image, _memory(resources))
-        return Attempt(attempt_name(task, number, kind), label, kind == "s", follower, then)
+        return PodAttempt(attempt_name(task, number, kind), label, kind == "s", follower, then)
 
     def _place(self, job: str, index: int) -> Place:
         name = task_name(self._run.label, job, index)

@@ -24,7 +24,7 @@ _PASSING_REFUSALS = ("exceeded quota", "timeout", "internal error", "connection 
 
 
 @dataclass
-class Attempt:
+class PodAttempt:
     """One Job of the run."""
 
     name: str
@@ -32,7 +32,7 @@ class Attempt:
     is_seat: bool
     follower: PodFollower
     #: what happens to the attempt: called without the lock
-    on_change: Callable[[Attempt, Decision], None]
+    on_change: Callable[[PodAttempt, Decision], None]
     on_line: Callable[[str], None] | None = None
     began_at: float = field(default_factory=time.monotonic)
     asked_at: float = 0.0
@@ -47,7 +47,7 @@ class Fleet:
     def __init__(self, api: Api, selector: str, on_note: Callable[[str], None]) -> None:
         self._api = api
         self._on_note = on_note
-        self._attempts: dict[str, Attempt] = {}
+        self._attempts: dict[str, PodAttempt] = {}
         self._pods: dict[str, str] = {}  # the attempt of each pod
         self.changed = threading.Condition()
         self._watch = PodWatch(api, selector, self._on_pod, self._on_gone, on_note)
@@ -57,7 +57,7 @@ class Fleet:
         self._watch.start()
         threading.Thread(target=self._tick, name="clock of the run", daemon=True).start()
 
-    def add(self, attempt: Attempt) -> None:
+    def add(self, attempt: PodAttempt) -> None:
         """Follows an attempt. Call it before its Job is created."""
         with self.changed:
             self._attempts[attempt.name] = attempt
@@ -69,12 +69,12 @@ class Fleet:
         if attempt is not None and attempt.reader is not None:
             attempt.reader.finish(0.0)
 
-    def of(self, label: str) -> list[Attempt]:
+    def of(self, label: str) -> list[PodAttempt]:
         """The attempts at a task."""
         with self.changed:
             return [attempt for attempt in self._attempts.values() if attempt.label == label]
 
-    def fail(self, attempt: Attempt, end: Ended) -> None:
+    def fail(self, attempt: PodAttempt, end: Ended) -> None:
         """An attempt that could not be started."""
         with self.changed:
             if attempt.follower.ended:
@@ -110,7 +110,7 @@ class Fleet:
                 self._carry_out(attempt, decisions)
                 self._ask_why(attempt, now)
 
-    def _ask_why(self, attempt: Attempt, now: float) -> None:
+    def _ask_why(self, attempt: PodAttempt, now: float) -> None:
         """Events tell what neither a Job nor a pod says: a quota, a volume that cannot be mounted."""
         follower = attempt.follower
         if follower.ended or follower.has_begun or now - attempt.asked_at < _ASK_SECONDS:
@@ -140,7 +140,7 @@ class Fleet:
         )
         return str(events[-1].get("message") or "") if events else ""
 
-    def _carry_out(self, attempt: Attempt, decisions: Iterable[Decision]) -> None:
+    def _carry_out(self, attempt: PodAttempt, decisions: Iterable[Decision]) -> None:
         for decision in decisions:
             if isinstance(decision, Note):
                 self._on_note(decision.text)
@@ -167,7 +167,7 @@ class Fleet:
             with self.changed:
                 self.changed.notify_all()
 
-    def _finish(self, attempt: Attempt, end: Ended) -> None:
+    def _finish(self, attempt: PodAttempt, end: Ended) -> None:
         assert attempt.reader is not None
         attempt.reader.finish(_LOG_SECONDS if end.pod else 1.0)
         attempt.on_change(attempt, end)

@@ -17,7 +17,7 @@ _KINDS = {"Service": "services", "Secret": "secrets", "ConfigMap": "configmaps",
 _JSON, _MERGE = "application/json", "application/merge-patch+json"
 
 
-class Objects:
+class ClusterObjects:
     """What the run has in the cluster.
 
     Service, Secret and ConfigMap are owned by all Jobs of the run. Kubernetes deletes Jobs some time after their end, and
