@@ -113,10 +113,15 @@ def script(tmp_path, monkeypatch):
     return path
 
 
-def test_tasks_train_to_their_end_and_leave_nothing(cluster, script):
+@pytest.mark.parametrize(
+    ("arguments", "host"), [([], "127.0.0.1"), (["autoscaling=1"], r"(?!127\.)\d+\.\d+\.\d+\.\d+")]
+)
+def test_tasks_train_to_their_end_and_leave_nothing(cluster, script, arguments, host):
+    """Within one machine without its network, unless other machines may join."""
     heard = Recorder()
-    with engine_at(cluster, script) as engine:
+    with engine_at(cluster, script, engine_arguments=arguments) as engine:
         places = engine.reserve(wanted_tasks(), heard)
+        assert all(re.fullmatch(rf"{host}:\d+", place.address) for place in places.values())
         tasks = tasks_at(places, script)
         running = {label: engine.start(task, heard) for label, task in tasks.items()}
         heard.until(lambda r: len(r.exits) == 2, "the workers' end")

@@ -31,6 +31,7 @@ _KILL_SECONDS = 2.0
 _RETRY_SECONDS = 1.0
 _THREADS = 4  # of an actor: one waits for lines while others take signals
 _MAX_SHIPPED_BYTES = 100 << 20  # through Ray's control store, to every node
+_LOOPBACK = "127.0.0.1"
 _DEVICES = "CUDA_VISIBLE_DEVICES"
 _LIBRARY_THREADS = "OMP_NUM_THREADS"
 
@@ -47,6 +48,7 @@ class RayEngine(Engine):
         self._reply = Reply()
         self._shipped: Shipped | None = None
         self._directory = self._arguments.directory
+        self._only_host: str | None = None  # of a cluster that is this machine and stays so
         #: of each task: its bundle, its newest actor, the actor's node, and its newest start
         self._held: dict[str, Held] = {}
         self._actors: dict[str, Any] = {}
@@ -130,7 +132,8 @@ class RayEngine(Engine):
         folder = environment.get("working_dir")
         if folder is None and self._directory is None and not is_job():
             self._connect_with(environment)
-            if self._is_here():
+            self._only_host = None if self._arguments.autoscaling else _only_host()
+            if self._only_host is not None:
                 self._directory = os.getcwd()
                 _check_script(self.options)
                 return
@@ -147,12 +150,6 @@ class RayEngine(Engine):
     def _connect_with(self, environment: dict[str, Any]) -> None:
         connect(self.options.address, environment or None)
         self._is_connected = True
-
-    def _is_here(self) -> bool:
-        """Whether all of the cluster is on this machine, which then has the script."""
-        ray = ray_library()
-        here = ray.util.get_node_ip_address()
-        return all(node["NodeManagerAddress"] == here for node in ray_placement.alive_nodes())
 
     def _own_files(self) -> list[str]:
         """The logs of this run and others, which change while they would be sent."""
@@ -202,8 +199,18 @@ class RayEngine(Engine):
             raise EngineError(f"Ray has lost the place of {label} before it was used: {reason}.") from error
         _check_version(found)
         self._nodes[label] = RayNode(found.host, found.python, found.node_id, found.actor_id)
-        host = f"[{found.host}]" if ":" in found.host else found.host
-        return Place(f"{host}:{found.port}", self._nodes[label])
+        return Place(f"{self._host_of(found)}:{found.port}", self._nodes[label])
+
+    def _host_of(self, found: NodePlace) -> str:
+        """How the other tasks reach a node: within one machine without its network, which is faster and private."""
+        if self._only_host is None:
+            return f"[{found.host}]" if ":" in found.host else found.host
+        if found.host == self._only_host:
+            return _LOOPBACK
+        raise EngineError(
+            f"Node {found.host} has joined the Ray cluster after the run began on one machine, and cannot be used. "
+            "Start runs on a cluster that grows with --engine-arg autoscaling=1."
+        )
 
     def _await_place(self, label: str, actor: Any, listener: Listener) -> None:
         """Waits for as long as it takes: a cluster may get room at any time."""
@@ -243,6 +250,12 @@ def check(address: str | None) -> Iterator[Finding]:
     from tensorfleet.cli.engines.ray_check import findings
 
     return findings(address)
+
+
+def _only_host() -> str | None:
+    """The address of this machine, if all of the cluster is on it: then it has the script."""
+    here = str(ray_library().util.get_node_ip_address())
+    return here if all(node["NodeManagerAddress"] == here for node in ray_placement.alive_nodes()) else None
 
 
 def _on_shipping(folder: Path) -> str:
