@@ -20,9 +20,9 @@ from tensorfleet.cluster.transport import json_fields
 from tensorfleet.cluster.transport.tensor_bytes import malformed
 
 #: of the handshake, of the frames, and of the messages: any change of a kind or a field that the other side must know of
-VERSION = 3
+VERSION = 4
 
-KINDS = range(17)
+KINDS = range(19)
 (
     WELCOME,
     OK,
@@ -41,6 +41,8 @@ KINDS = range(17)
     BOARD,
     INSPECT,
     MOVED,
+    LEAD,
+    REPLICATE,
 ) = KINDS
 
 #: the bits of a step's number that are the number of the whole step: the iterations of its loops are steps of their own
@@ -48,6 +50,8 @@ WHOLE_STEP = (1 << 40) - 1
 #: how a stage is run: its events are recorded; it goes on by itself for a while; every operation runs by itself; its
 #: answer has the versions of variables
 TRACED, AGAIN, BY_OP, VERSIONS = 1, 2, 4, 8
+#: which part of a copy of its state a primary sends to a new standby
+BEGINS, ENDS = 1, 2
 #: the fields of a message that says nothing
 NOTHING = b""
 
@@ -113,6 +117,12 @@ class Welcome(Answer):
     index: int
     #: by job the addresses of its tasks; by number, where numbers are left out
     cluster: dict[str, list[str] | dict[str, str]]
+    #: of a durable task all places where it may be, as addresses; no other task has any
+    places: list[str] = dataclasses.field(default_factory=list)
+    #: of a durable task the number of the decision by which this server leads it; 0 for one that does not, or not yet
+    epoch: int = 0
+    #: whether this server is a standby, or was given up: nobody but the guard and the primary has business with it
+    stands_by: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +194,16 @@ class BoardPlace(Answer):
 
 
 @dataclass(frozen=True, slots=True)
+class Led(Answer):
+    """What a server of a durable task has made of a decision."""
+
+    epoch: int
+    #: how many commits it has, and how many bytes a copy of its state for a standby took
+    commits: int
+    copied_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Inspected(Answer):
     """What a task tells about itself: a JSON object goes along as bytes, then arrays."""
 
@@ -251,6 +271,54 @@ class Moved(Request[Done]):
     kind = MOVED
     #: by the address in the ClusterSpec: the one to connect to
     addresses: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Lead(Request[Led]):
+    """The guard's decision about a durable task: this server leads it in an epoch, with a standby or alone.
+
+    A standby takes over. A primary goes on alone, or copies its state to a new standby and answers when that has all of it.
+    """
+
+    kind = LEAD
+    task: str
+    epoch: int
+    #: the address of the standby; nothing for none
+    standby: str = ""
+    #: all places where the task may be, as addresses
+    places: list[str] = dataclasses.field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Replicate(Request[Done]):
+    """What changed on the primary of a durable task, for its standby. The arrays of the changes go along."""
+
+    kind = REPLICATE
+    layout = struct.Struct("<QQB")
+    epoch: int
+    #: of the commit; a copy of the state that a new standby gets has that of the last commit in it
+    number: int
+    #: BEGINS, ENDS: the first and the last part of a copy of the state
+    part: int
+    #: JSON: a list of changes (cluster/durability/changes.py)
+    changes: bytes
+
+    def encode(self) -> bytes:
+        """The fields as bytes."""
+        return self.layout.pack(self.epoch, self.number, self.part) + self.changes
+
+    @classmethod
+    def decode(cls, fields: bytes) -> Replicate:
+        """The message with these fields. Raises InvalidArgumentError when they are malformed."""
+        if len(fields) < cls.layout.size:
+            raise malformed(f"Replicate has {len(fields)} bytes, not {cls.layout.size} or more")
+        epoch, number, part = cls.layout.unpack_from(fields)
+        if part > BEGINS | ENDS:
+            raise malformed("Replicate has no such part")
+        return cls(epoch, number, part, fields[cls.layout.size :])
+
+    def carries(self) -> None:
+        """The changes know their arrays."""
 
 
 # -- sessions and their stages ------------------------------------------------------------------------
@@ -333,7 +401,7 @@ class Run(Request[Ran]):
     """Run a stage of a step with the values that go along."""
 
     kind = RUN
-    layout = struct.Struct("<16sQIIIB")
+    layout = struct.Struct("<16sQIIIBQ")
     session: str
     step: int
     stage: int
@@ -343,10 +411,12 @@ class Run(Request[Ran]):
     timeout: int
     #: TRACED, AGAIN, BY_OP, VERSIONS
     how: int = 0
+    #: the first step of the session that is not over: nobody asks for the results of earlier ones again
+    oldest: int = 0
 
     def encode(self) -> bytes:
         """The fields as bytes."""
-        return self.pack(self.session, self.step, self.stage, self.total, self.timeout, self.how)
+        return self.pack(self.session, self.step, self.stage, self.total, self.timeout, self.how, self.oldest)
 
     @classmethod
     def decode(cls, fields: bytes) -> Run:
@@ -356,19 +426,21 @@ class Run(Request[Ran]):
     # Every step sends and reads one: these two do without the object, which takes longer to make than all the rest.
 
     @staticmethod
-    def pack(session: str, step: int, stage: int, total: int, timeout: int, how: int) -> bytes:
+    def pack(
+        session: str, step: int, stage: int, total: int, timeout: int, how: int, oldest: int = 0
+    ) -> bytes:
         """The fields of a message, in their order, as bytes."""
-        return _PACK_RUN(session.encode(), step, stage, total, timeout, how)
+        return _PACK_RUN(session.encode(), step, stage, total, timeout, how, oldest)
 
     @staticmethod
-    def unpack(fields: bytes) -> tuple[str, int, int, int, int, int]:
+    def unpack(fields: bytes) -> tuple[str, int, int, int, int, int, int]:
         """The fields of a message, in their order. Raises InvalidArgumentError when they are malformed."""
         if len(fields) != _RUN_BYTES:
             raise malformed(f"Run has {len(fields)} bytes, not {_RUN_BYTES}")
-        session, step, stage, total, timeout, how = _UNPACK_RUN(fields)
+        session, step, stage, total, timeout, how, oldest = _UNPACK_RUN(fields)
         if how > _MAX_HOW or not session.isascii():
             raise malformed("Run has no such session, or no such way to run it")
-        return session.decode(), step, stage, total, timeout, how
+        return session.decode(), step, stage, total, timeout, how, oldest
 
     def carries(self) -> None:
         """The stage knows how many values it takes."""
@@ -447,9 +519,11 @@ REQUESTS: dict[int, type[Request[Any]]] = {
         Board,
         Inspect,
         Moved,
+        Lead,
+        Replicate,
     )
 }
-ANSWERS: tuple[type[Answer], ...] = (Welcome, Failed, Done, Ran, Description, BoardPlace, Inspected)
+ANSWERS: tuple[type[Answer], ...] = (Welcome, Failed, Done, Ran, Description, BoardPlace, Led, Inspected)
 #: every struct that is the fields of a frame
 ALL: tuple[type[Message], ...] = (Hello, *REQUESTS.values(), *ANSWERS)
 

@@ -338,7 +338,7 @@ class Server:
 
     def _run(self, channel: wire.Channel, frame: wire.Frame, tracing: StageTracing | None = None) -> float:
         """Runs a stage and answers with its results. Gives the seconds that it has waited for others."""
-        session, step, stage, total, timeout, how = Run.unpack(frame.fields)
+        session, step, stage, total, timeout, how, _ = Run.unpack(frame.fields)
         if tracing is None and (how & TRACED or recording.current is not None):
             with StageTracing(self.worker, channel, frame) as tracing:
                 return self._run(channel, frame, tracing)

@@ -74,8 +74,8 @@ STAGE |= {"reply": [], "keep": [], "push": [], "known": [], "thin": []}
         (messages.Cancel, b'{"session": "s", "step": true}', "'step' is not an integer"),
         (messages.Reset, b'{"containers": [5]}', "'containers' is not"),
         (messages.Failed, b'{"code": 3, "message": "m", "op": 5}', "'op' is not"),
-        (messages.Run, b"x", "Run has 1 bytes, not 37"),
-        (messages.Run, bytes(36) + b"\x10", "no such way to run it"),
+        (messages.Run, b"x", "Run has 1 bytes, not 45"),
+        (messages.Run, bytes(36) + b"\x10" + bytes(8), "no such way to run it"),
     ],
 )
 def test_a_mistake_is_named_with_its_place(message, fields, why):

@@ -242,7 +242,7 @@ class ShortRequests:
         """Runs a stage that is short, and gives the reply; None for any other, and while this process records."""
         if recording.current is not None:
             return None
-        handle, number, stage_id, total, timeout, how = Run.unpack(frame.fields)
+        handle, number, stage_id, total, timeout, how, _ = Run.unpack(frame.fields)
         session = self._worker.session(handle)
         stage = session.stages.get(stage_id)
         if how & ~VERSIONS or stage is None or not stage.is_short(total) or len(frame.tensors) != stage.given:

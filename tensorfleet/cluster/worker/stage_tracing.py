@@ -35,7 +35,7 @@ class StageTracing:
     """The trace of one stage that is run for a client."""
 
     def __init__(self, worker: Worker, channel: wire.Channel, frame: wire.Frame) -> None:
-        self._session, self._step, self._stage, *_, how = Run.unpack(frame.fields)
+        self._session, self._step, self._stage, *_, how, _oldest = Run.unpack(frame.fields)
         stage = worker.session(self._session).stages.get(self._stage)
         self._channel = channel
         self._collector: Collector | None = None
