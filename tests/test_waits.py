@@ -39,6 +39,7 @@ ENDED_BY = {
     "tensorfleet_legacy/keras/metrics.py:result": "itself: the result of a metric is a tensor",
     "tensorfleet/cli/run.py:on_line": "whoever prints; a thread of lines that nobody prints ends with the process",
     "tensorfleet/cli/engines/child.py:_wait": "the task's end, which the launcher brings about when it stops",
+    "tensorfleet/cli/engines/slurm_step.py:_wait": "the task's end, which the launcher brings about when it stops",
     "tensorfleet/cli/engines/child.py:close": "the guardian's end, which closing its input is",
     "tensorfleet/fleet/ray_tasks.py:_wait": "the task's end, which the launcher brings about, or the end of the actor",
     "tensorfleet/fleet/ray_tasks.py:serve": "the end of the actor, when the workers have ended",

@@ -114,6 +114,10 @@ class SlurmCluster:
         """The jobs that are waiting or running."""
         return self.tell("squeue", "--noheader", "--format=%i %T")
 
+    def numbers(self) -> set[str]:
+        """Those of the jobs that are waiting or running."""
+        return set(self.tell("squeue", "--noheader", "--format=%A").split())
+
     def kill_node(self, name: str) -> None:
         """Ends a node as a machine ends that loses its power."""
         self._ask(f"kill {name}")
@@ -140,7 +144,8 @@ class SlurmCluster:
             yield {"SLURM_JOB_ID": str(job), **({"SLURM_HET_SIZE": str(parts)} if parted else {}), **parted}
         finally:
             self.tell("scancel", str(job))
-            wait_until(lambda: not self.busy(), "the end of the allocation", self.jobs)
+            own = {str(job + n) for n in range(parts)}
+            wait_until(lambda: not own & self.numbers(), "the end of the allocation", self.jobs)
 
     def explain(self) -> str:
         """The ends of all logs."""

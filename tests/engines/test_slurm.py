@@ -315,6 +315,17 @@ def test_a_killed_launcher_gives_its_allocation_back(cluster, project):
         launch.process.kill()
 
 
+def test_a_launcher_whose_machine_dies_leaves_nothing(cluster, project):
+    with started(cluster, project, "--ps", "1", "--workers", "1", "train.py", "--", FOREVER) as launch:
+        launch.read_until("began at")
+        # All at once, so that nobody can say goodbye: srun's own helpers too.
+        own = [p.pid for p in psutil.Process(launch.process.pid).children(recursive=True)]
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for pid in (launch.process.pid, *own):
+                os.kill(pid, number)
+        wait_until(lambda: not cluster.busy(), "the end of the job", cluster.jobs)
+
+
 def test_a_launcher_that_is_killed_in_the_queue_leaves_it(cluster, project):
     with cluster.allocation("-N2", "--exclusive"):
         with started(cluster, project, "--workers", "1", "train.py") as launch:
@@ -356,16 +367,20 @@ def test_an_elastic_run_takes_workers_as_slurm_gives_them(cluster, project):
         launch.end()
 
 
-def test_a_preempted_worker_gets_another_place(cluster, project):
-    options = ("--engine-arg", "nodelist=n1", "--ps", "1", "--workers", "1:2", "train.py", "--", FOREVER)
-    with started(cluster, project, *options) as launch:
+def test_a_preempted_worker_comes_back_when_there_is_room(cluster, project):
+    # The first job takes all of one node, the second worker's is on the other.
+    options = ("--cpus-per-task", str(CPUS // 2), "--engine-arg", "nodes=1", "--ps", "1", "--workers", "1:2")
+    with started(cluster, project, *options, "train.py", "--", FOREVER) as launch:
         launch.read_until("began at", 2)
-        job = sorted(cluster.busy().splitlines())[-1].split()[0]
-        cluster.tell("scancel", job)
+        node = _node_of(launch, "worker/1")
+        assert node != _node_of(launch, "worker/0")
+        with cluster.allocation("--partition=urgent", "--exclusive", f"--nodelist={node}"):
+            wait_until(lambda: "PENDING" in cluster.busy(), "a request for another place", cluster.jobs)
         launch.read_until("began at", 3)
         launch.process.send_signal(signal.SIGINT)
         launch.end()
-    assert f"is lost: Slurm job {job} was cancelled" in _text(launch)
+    assert re.search(r"worker/1 is lost: Slurm job \d+ was preempted", _text(launch))
+    assert "worker/0 is lost" not in _text(launch)
 
 
 # -- batch jobs --------------------------------------------------------------------------------------
@@ -414,7 +429,9 @@ def test_notice_reaches_the_tasks_and_a_requeued_job_goes_on(cluster, project):
         cluster.tell("scontrol", "requeue", job)
         # Slurm would wait for two minutes.
         reason = ("squeue", "--noheader", f"--jobs={job}", "--format=%T %r")
-        wait_until(lambda: cluster.tell(*reason) == "PENDING BeginTime", "the queue", lambda: cluster.tell(*reason))
+        wait_until(
+            lambda: cluster.tell(*reason) == "PENDING BeginTime", "the queue", lambda: cluster.tell(*reason)
+        )
         cluster.tell("scontrol", "update", f"JobId={job}", "StartTime=now")
         wait_until(lambda: len(begins()) == 2, "the second training", cluster.explain)
     finally:

@@ -7,6 +7,7 @@ tasks have room, and their image is there, before the first of them starts.
 from __future__ import annotations
 
 import datetime
+import functools
 import getpass
 import os
 import signal
@@ -36,7 +37,8 @@ from tensorfleet.cli.engines.kubernetes_names import address_of, attempt_name, t
 from tensorfleet.cli.engines.kubernetes_objects import ClusterObjects, deletion
 from tensorfleet.cli.engines.kubernetes_pod import Decision, Ended, Placed, PodFollower
 from tensorfleet.cli.engines.kubernetes_run import Preparation
-from tensorfleet.cli.plan import TOKEN, Place, Task
+from tensorfleet.cli.engines.kubernetes_swaps import Swaps
+from tensorfleet.cli.plan import SERVER_JOBS, TOKEN, Place, Task
 
 __all__ = ["KubernetesEngine", "check"]
 
@@ -84,6 +86,7 @@ class KubernetesEngine(Engine):
         self._fleet: Fleet | None = None
         self._pool: ThreadPoolExecutor | None = None
         self._has_token = False
+        self._swaps = Swaps()
 
     # -- what the launcher asks for ------------------------------------------------------------------
 
@@ -110,7 +113,7 @@ class KubernetesEngine(Engine):
         began = time.monotonic()
         for one in wanted:
             self._resources[one.label] = one.resources
-        seats = list(self._workers().map(lambda one: self._sit(one, self._nobody), wanted))
+        seats = list(self._workers().map(self._sit, wanted))
         self._wait_for(wanted, seats, began)
         return {one.label: self._place(one.job, one.index) for one in wanted}
 
@@ -122,6 +125,7 @@ class KubernetesEngine(Engine):
         attempt.on_line = lambda text: listener.on_line(label, text)
         self._reasons.pop(label, None)
         before = self._fleet_of_run().of(label)
+        self._swaps.begin(attempt.name, label)
         self._fleet_of_run().add(attempt)
         self._workers().submit(self._launch_safely, attempt, task, before)
         return _PodTask(self, attempt)
@@ -169,14 +173,19 @@ class KubernetesEngine(Engine):
 
     # -- seats ---------------------------------------------------------------------------------------
 
-    def _sit(self, wanted: Wanted, then: Callable[[Wanted, PodAttempt, Decision], None]) -> PodAttempt:
-        """A Job that holds room for a task."""
-        attempt = self._attempt(wanted.job, wanted.index, "s", lambda a, d: then(wanted, a, d))
-        self._fleet_of_run().add(attempt)
+    def _sit(self, wanted: Wanted) -> PodAttempt:
+        """A Job that holds room for a task of `reserve`."""
+        seat = self._seat(wanted, self._nobody)
+        self._fleet_of_run().add(seat)
+        self._create_seat(seat, wanted)
+        return seat
+
+    def _seat(self, wanted: Wanted, then: Callable[[Wanted, PodAttempt, Decision], None]) -> PodAttempt:
+        return self._attempt(wanted.job, wanted.index, "s", lambda seat, change: then(wanted, seat, change))
+
+    def _create_seat(self, seat: PodAttempt, wanted: Wanted) -> None:
         resources = self._resources.get(wanted.label, Resources())
-        job = manifests.seat_job(self._run, attempt.name, wanted.job, wanted.index, resources)
-        self._create(attempt, job)
-        return attempt
+        self._create(seat, manifests.seat_job(self._run, seat.name, wanted.job, wanted.index, resources))
 
     def _nobody(self, wanted: Wanted, seat: PodAttempt, decision: Decision) -> None:
         """`reserve` looks by itself."""
@@ -189,7 +198,7 @@ class KubernetesEngine(Engine):
             for number, (one, seat) in enumerate(zip(wanted, seats, strict=True)):
                 end = seat.end
                 if end is not None and (end.lost or end.code == _SLEPT):
-                    seats[number] = self._sit(one, self._nobody)
+                    seats[number] = self._sit(one)
                 elif end is not None:
                     raise EngineError(f"{one.label}: {end.why or f'its pod ended with code {end.code}.'}")
             with changed:
@@ -219,7 +228,21 @@ class KubernetesEngine(Engine):
         """Gives back what the task held, and takes a seat for it."""
         for attempt in self._fleet_of_run().of(wanted.label):
             self._give_back(attempt)
-        self._sit(wanted, self._after_seat)
+        fleet, seat = self._fleet_of_run(), self._seat(wanted, self._after_seat)
+        if self._swaps.admit(wanted, lambda: fleet.add(seat)):
+            self._create_seat(seat, wanted)
+
+    def _postpone_seats(self) -> None:
+        """Takes back the seats that wait for room, until the tasks that were started have theirs."""
+        for seat in self._fleet_of_run().take_waiting_seats():
+            job, _, index = seat.label.partition("/")
+            self._swaps.postpone(Wanted(job, int(index), job in SERVER_JOBS, self._resources[seat.label]))
+            self._give_back(seat)
+
+    def _end_swap(self, attempt: PodAttempt) -> None:
+        """A task has a node, or needs none any more."""
+        for wanted in self._swaps.end(attempt.name):
+            self._submit_quietly(functools.partial(self._seek, wanted))
 
     def _after_seat(self, wanted: Wanted, seat: PodAttempt, decision: Decision) -> None:
         assert self._listener is not None
@@ -249,12 +272,15 @@ class KubernetesEngine(Engine):
         except (ApiError, Unreachable) as error:
             self._cannot_start(attempt, error, "create secrets")
             return
+        self._postpone_seats()
         # First this makes room for the task. Then it owns the rest of the run until the task's Job does.
         for one in before:
             self._give_back(one)
         if not attempt.follower.ended:
             named = self._prepared.in_pod(task)
             self._create(attempt, manifests.task_job(self._run, attempt.name, named, resources))
+        if attempt.follower.ended or not self._fleet_of_run().has(attempt):
+            self._end_swap(attempt)  # again: seats have been postponed since
 
     def _share_token(self, task: Task) -> None:
         """The Secret that every task reads its token from: made before the first of them."""
@@ -270,6 +296,8 @@ class KubernetesEngine(Engine):
             return
         try:
             objects.add_job(job)
+            if not self._fleet_of_run().has(attempt):  # it was given back while it was being created
+                objects.retire_job(attempt.name, "")
         except (ApiError, Unreachable) as error:
             self._cannot_start(attempt, error, "create jobs")
 
@@ -280,6 +308,8 @@ class KubernetesEngine(Engine):
 
     def _after_task(self, attempt: PodAttempt, decision: Decision) -> None:
         assert self._listener is not None
+        if isinstance(decision, Placed | Ended):
+            self._end_swap(attempt)
         if not isinstance(decision, Ended):
             return
         if decision.why:
@@ -298,6 +328,7 @@ class KubernetesEngine(Engine):
     def _give_back(self, attempt: PodAttempt) -> None:
         """Deletes an attempt at once."""
         self._fleet_of_run().forget(attempt.name)
+        self._end_swap(attempt)
         objects = self._objects
         if objects is not None:
             objects.retire_job(attempt.name, attempt.follower.pod)

@@ -74,6 +74,19 @@ class Fleet:
         with self.changed:
             return [attempt for attempt in self._attempts.values() if attempt.label == label]
 
+    def has(self, attempt: PodAttempt) -> bool:
+        """Whether an attempt is followed."""
+        with self.changed:
+            return self._attempts.get(attempt.name) is attempt
+
+    def take_waiting_seats(self) -> list[PodAttempt]:
+        """The seats that have no node yet: they are not followed any more."""
+        with self.changed:
+            seats = [one for one in self._attempts.values() if one.is_seat and not one.follower.is_placed]
+            for seat in seats:
+                del self._attempts[seat.name]
+            return seats
+
     def fail(self, attempt: PodAttempt, end: Ended) -> None:
         """An attempt that could not be started."""
         with self.changed:

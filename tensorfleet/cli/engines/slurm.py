@@ -37,7 +37,7 @@ from tensorfleet.cli.engines.slurm_commands import (
 )
 from tensorfleet.cli.engines.slurm_nodes import Nodes
 from tensorfleet.cli.engines.slurm_rooms import Seating, cpus_of_step, memory_mb, spoken_need, spoken_room
-from tensorfleet.cli.engines.slurm_step import Step, start_at
+from tensorfleet.cli.engines.slurm_step import SlurmStep, start_at
 from tensorfleet.cli.plan import Place, Task
 
 __all__ = ["SlurmEngine", "check"]
@@ -46,8 +46,7 @@ _QUEUE_SECONDS = 5.0  # for a request that need not wait: the scheduler runs eve
 _HET_QUEUE_SECONDS = 60.0  # only the backfill scheduler starts heterogeneous jobs
 _LOOK_SECONDS = 2.0
 _END_SECONDS = 6.0
-# Exit codes that may be the end of a node, a job or a step, and not the task's own.
-_SRUN_FAILED = 1
+_SRUN_FAILED = 1  # its exit code if there is no step
 
 
 class SlurmEngine(Engine):
@@ -61,7 +60,7 @@ class SlurmEngine(Engine):
         self._seating = Seating()
         self._seats = threading.RLock()
         self._allocations: list[Allocation] = []
-        self._steps: dict[str, Step] = {}
+        self._steps: dict[str, SlurmStep] = {}
         self._listener: Listener | None = None
         self._closing = threading.Event()
         self._ends: dict[str, str] = {}  # why jobs are over
@@ -211,9 +210,12 @@ class SlurmEngine(Engine):
             self._closing.wait(_LOOK_SECONDS if extra is None else 0)
 
     def _place_now(self, wanted: Wanted, listener: Listener) -> Place | None:
-        shares = self._nodes.usable(self._seating.shares)
+        grows = wanted.label not in self._placed
+        with self._seats:  # many workers may look, and most of the time there is no need to ask Slurm
+            shares = [one for one in self._seating.shares if self._seating.choose(wanted, [one], grows)]
+        shares = self._nodes.usable(shares) if shares else []
         with self._seats:
-            share = self._seating.take(wanted, shares, grows=wanted.label not in self._placed)
+            share = self._seating.take(wanted, shares, grows)
         if share is None:
             return None
         if self._nodes.open({share}, listener):
@@ -257,7 +259,7 @@ class SlurmEngine(Engine):
         self._check_folders(task, listener)
         keeps_devices = not wanted.resources.gpus or "CUDA_VISIBLE_DEVICES" in self.options.environment
         start = start_at(task, share, self._options_of_step(wanted, share), folder, command, keeps_devices)
-        step = Step(task.label, share, start, listener, self._nodes.follow, self._finish(listener))
+        step = SlurmStep(task.label, share, start, listener, self._nodes.follow, self._finish(listener))
         self._steps[task.label] = step
         return step
 
@@ -301,8 +303,8 @@ class SlurmEngine(Engine):
         beside = ["--overlap"] if launched_by_a_step(os.environ) else []
         return [*beside, "--exact", f"--cpus-per-task={cpus}", memory, *gpus]
 
-    def _finish(self, listener: Listener) -> Callable[[Step, int], None]:
-        def ended(step: Step, code: int) -> None:
+    def _finish(self, listener: Listener) -> Callable[[SlurmStep, int], None]:
+        def ended(step: SlurmStep, code: int) -> None:
             self._nodes.forget(step)
             if code == 0:
                 self._give_back(step.label)
@@ -311,7 +313,7 @@ class SlurmEngine(Engine):
 
         return ended
 
-    def _why_lost(self, step: Step, code: int) -> str | None:
+    def _why_lost(self, step: SlurmStep, code: int) -> str | None:
         """Why a task's place is gone, if that is what ended it."""
         is_own = code >= 0 and step.name is not None and not step.was_taken and not step.vanished
         if is_own or step.ran_out_of_memory:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import queue
 import re
 import subprocess
@@ -154,8 +153,3 @@ def launched_by_a_step(environment: Mapping[str, str]) -> bool:
     """Whether this process is in a step that has the job's processors for itself, as under a plain `srun`."""
     number = environment.get("SLURM_STEP_ID", "")
     return number.isdecimal() and int(number) < 0xFFFF0000  # above are the batch script's, and the like
-
-
-def own_environment() -> Mapping[str, str]:
-    """The variables of this process."""
-    return os.environ

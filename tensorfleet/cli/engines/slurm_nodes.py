@@ -15,7 +15,7 @@ from tensorfleet.cli.engines.shared_folders import Mark, Unseen, named_folders, 
 from tensorfleet.cli.engines.slurm_commands import NodeShare, node_states, why_ended
 from tensorfleet.cli.engines.slurm_files import Project
 from tensorfleet.cli.engines.slurm_node import NodeProbe
-from tensorfleet.cli.engines.slurm_step import Step
+from tensorfleet.cli.engines.slurm_step import SlurmStep
 
 _BEAT_SECONDS = 2.0
 _SUSPECT_SECONDS = 7.0  # of silence, then Slurm is asked
@@ -89,13 +89,13 @@ class Nodes:
             return os.getcwd(), list(command)
         return probe.folder, self._project.command_in(probe.folder, command)
 
-    def follow(self, step: Step) -> None:
+    def follow(self, step: SlurmStep) -> None:
         """From now on the step ends with the launcher, also if that cannot say goodbye."""
         probe = self._probes.get(step.share)
         if probe is not None and step.name is not None:
             probe.tell("follow", names=[step.name])
 
-    def forget(self, step: Step) -> None:
+    def forget(self, step: SlurmStep) -> None:
         """The step has ended."""
         probe = self._probes.get(step.share)
         if probe is not None and step.name is not None:

@@ -20,8 +20,11 @@ _DRAIN_SECONDS = 1.0  # for the last output of a task that has ended
 _MARK = "@tensorfleet-step "
 _END = "@tensorfleet-end "
 # Tells which step it is, and how the task has ended: srun may say 0 of a step whose node has gone. A trap makes the
-# shell wait for the task after a signal, and is not inherited.
-_SHELL = f'trap : HUP INT QUIT TERM USR1 USR2; echo "{_MARK}$SLURM_STEP_ID"; "$@"; code=$?; echo "{_END}$code"; exit $code'
+# shell wait for the task after a signal, and is not inherited. What the shell itself says of signals is not the task's.
+_SHELL = (
+    f'trap : HUP INT QUIT TERM USR1 USR2; echo "{_MARK}$SLURM_STEP_ID"; exec 3>&2 2>/dev/null; '
+    f'"$@" 2>&3 3>&-; code=$?; echo "{_END}$code"; exit $code'
+)
 # What srun says of a task's end, which the launcher says itself.
 _NOISE = re.compile(
     r"srun: (error: \S+: task 0: |Force Terminated|Job step aborted|Terminating|Complete|error: Timed out waiting)"
@@ -29,7 +32,7 @@ _NOISE = re.compile(
 )
 _REPORTED = re.compile(r"srun: error: \S+: task 0: ")
 _SLURM_SAYS = re.compile(r"(srun|slurmstepd)(-\S+)?: ")
-_TAKEN = re.compile(r"DUE TO (?P<why>[A-Z ]+)|error: (?P<node>Node failure on \S+)|oom[-_ ]kill", re.I)
+_TAKEN = re.compile(r"DUE TO [A-Z]|error: Node failure on|oom[-_ ]kill", re.I)
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,7 @@ class StepStart:
     first_line: str
 
 
-class Step:
+class SlurmStep:
     """A task that has been started by `srun`, whose input stays open: the task ends with it.
 
     srun has a helper process in its group, which ends the step when srun dies. So only srun itself is ever killed.
@@ -55,8 +58,8 @@ class Step:
         share: NodeShare,
         start: StepStart,
         listener: Listener,
-        on_begin: Callable[[Step], None],
-        on_end: Callable[[Step, int], None],
+        on_begin: Callable[[SlurmStep], None],
+        on_end: Callable[[SlurmStep, int], None],
     ) -> None:
         """`on_begin` is called when the step has a number; `on_end` with the exit code, or -N for signal N."""
         self.label = label
@@ -107,7 +110,8 @@ class Step:
     def vanished(self) -> bool:
         """Whether it ended without a report of how: what ran it on the node is gone."""
         reported = any(_REPORTED.match(line) for line in self._said)
-        return self.number is not None and self._code is None and not self._killed and not reported
+        ended_here = self._killed or (self._process.returncode or 0) < 0
+        return self.number is not None and self._code is None and not ended_here and not reported
 
     @property
     def was_taken(self) -> bool:
