@@ -13,14 +13,14 @@ import os
 import shutil
 import signal
 
-from tensorfleet.cli.engines.base import Engine, EngineError, EngineNode
-from tensorfleet.cli.engines.child import Child, Guardian, Start
+from tensorfleet.cli.engines.base import EngineError, EngineNode, RunEngine
+from tensorfleet.cli.engines.child import ChildStart, ChildTask, Guardian
 from tensorfleet.cli.plan import TOKEN, Place
 
 FIRST_PORT = 22220
 
 
-class MpiEngine(Engine):
+class MpiEngine(RunEngine):
     """Starts the tasks on the hosts in turn. There is always room."""
 
     name = "mpi"
@@ -44,8 +44,8 @@ class MpiEngine(Engine):
         told = {k: v for k, v in task.environment.items() if k != TOKEN} | {"TENSORFLEET_LAUNCHER": "stdin"}
         passed = itertools.chain.from_iterable(("-x", f"{key}={value}") for key, value in told.items())
         command = ["mpirun", "-n", "1", "--host", task.host.name, *passed, *task.command]
-        start = Start(command, dict(os.environ), first_line=task.environment[TOKEN])
-        child = Child(task.label, start, listener.on_line, listener.on_exit, self._guardian)
+        start = ChildStart(command, dict(os.environ), first_line=task.environment[TOKEN])
+        child = ChildTask(task.label, start, listener.on_line, listener.on_exit, self._guardian)
         self._children.append(child)
         return child
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tensorfleet.cli import plan as planning
-from tensorfleet.cli.engines.base import Resources, Wanted
+from tensorfleet.cli.engines.base import TaskResources, Wanted
 from tensorfleet.cli.moves import unplaced
 from tensorfleet.cli.plan import Place
 from tensorfleet.cli.task_counts import Counts
@@ -29,19 +29,19 @@ def token_for(script: Path, is_local: bool) -> str:
     return given or secrets.token_hex(32)
 
 
-def wanted_for(counts: Counts, resources: Resources) -> list[Wanted]:
+def wanted_for(counts: Counts, resources: TaskResources) -> list[Wanted]:
     """A request for each task, the servers first. GPUs are for those that compute, and the rest is for every task."""
     order = sorted(counts.jobs, key=lambda job: job not in planning.SERVER_JOBS)
     jobs = [(job, counts.jobs[job]) for job in order] + [(_EVALUATOR, counts.evaluators)]
     return [_wanted(job, index, resources) for job, count in jobs for index in range(count)]
 
 
-def wanted_alone(resources: Resources) -> Wanted:
+def wanted_alone(resources: TaskResources) -> Wanted:
     """The request for a script that runs once."""
     return _wanted(planning.ALONE_JOB, 0, resources)
 
 
-def _wanted(job: str, index: int, resources: Resources) -> Wanted:
+def _wanted(job: str, index: int, resources: TaskResources) -> Wanted:
     serves = job in planning.SERVER_JOBS
     return Wanted(job, index, serves, replace(resources, gpus=0) if serves else resources)
 

@@ -52,7 +52,7 @@ SERVER_JOBS = ("ps",)
 ALONE_JOB = "main"
 
 
-class Node(Protocol):
+class TaskNode(Protocol):
     """A machine that an engine starts tasks on."""
 
     @property
@@ -73,7 +73,7 @@ class Task:
     address: str | None
     command: list[str]
     environment: dict[str, str]  # in addition to the launcher's own
-    host: Node | None = None  # None: this machine
+    host: TaskNode | None = None  # None: this machine
     starts_copies: bool = False  # tasks of its cluster, as processes that may outlive it
 
     @property
@@ -120,7 +120,7 @@ class Place:
 
     address: str
     #: None: this machine, as a process of the launcher
-    host: Node | None = None
+    host: TaskNode | None = None
 
 
 @dataclass(frozen=True)
@@ -336,7 +336,7 @@ def _forms(wishes: Wishes, cluster: Cluster) -> _TaskForms:
     return _TaskForms(flags, places, variables, by_host, renamed, own_first=reads_places(script))
 
 
-def plan_alone(wishes: Wishes, node: Node | None = None) -> list[Task]:
+def plan_alone(wishes: Wishes, node: TaskNode | None = None) -> list[Task]:
     """A script by itself, told nothing about clusters."""
     command = _command(wishes, node.python if node else wishes.python, wishes.arguments)
     copies = starts_copies(Path(wishes.script))

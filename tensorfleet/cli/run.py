@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeAlias
 
 from tensorfleet.base.run_status import ALONE, STATUS
 from tensorfleet.cli.dashboard.launched import LaunchedPage
-from tensorfleet.cli.engines.base import Engine, EngineError, RunningTask, Wanted
+from tensorfleet.cli.engines.base import EngineError, RunEngine, RunningTask, Wanted
 from tensorfleet.cli.engines.child import free_ports
 from tensorfleet.cli.failure import Reason, lost_in, reason_in, report
 from tensorfleet.cli.moves import Moves
@@ -93,7 +93,7 @@ class Launcher:
     def __init__(
         self,
         tasks: list[Task],
-        engine: Engine,
+        engine: RunEngine,
         settings: RunSettings,
         output: Output | None = None,
         page: LaunchedPage | None = None,

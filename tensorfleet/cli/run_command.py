@@ -13,10 +13,10 @@ import typer
 
 from tensorfleet.cli import plan as planning
 from tensorfleet.cli.dashboard.launched import launched_page, wanted_place
-from tensorfleet.cli.engines.base import Engine, EngineError, Resources, RunOptions
+from tensorfleet.cli.engines.base import EngineError, RunEngine, RunOptions, TaskResources
 from tensorfleet.cli.engines.registry import make_engine
 from tensorfleet.cli.run import RunSettings
-from tensorfleet.cli.run_request import MakeOutput, Request, Run
+from tensorfleet.cli.run_request import MakeOutput, PlannedRun, RunRequest
 from tensorfleet.cli.scripts.packages import file_of
 from tensorfleet.cli.task_counts import Asked
 from tensorfleet.cli.tensorboard import tensorboard as tensorboard_beside
@@ -291,8 +291,8 @@ def run(
     try:
         engine = make_engine(on, options)
         asked = Asked(ps, most, chief, evaluator, _numbers(job or []), least)
-        resources = Resources(cpus_per_task, _bytes_of(memory), gpus_per_worker or 0)
-        request = Request.of(wishes, asked, engine, resources)
+        resources = TaskResources(cpus_per_task, _bytes_of(memory), gpus_per_worker or 0)
+        request = RunRequest.of(wishes, asked, engine, resources)
         if dry_run or print_manifests:
             _show(request, engine, print_manifests)
             return
@@ -309,7 +309,7 @@ def run(
         elastic=request.elastic,
     )
     guesses = asked.is_nothing and not evaluator and on == "local"
-    go = Run(request, engine, settings, _output_of(log_format, tui), guesses)
+    go = PlannedRun(request, engine, settings, _output_of(log_format, tui), guesses)
     with tensorboard_beside(tensorboard), launched_page(place, name, script, log_dir / name) as page:
         code = go.to_its_end(page)
         if page is not None:
@@ -317,7 +317,7 @@ def run(
     raise typer.Exit(code)
 
 
-def _show(request: Request, engine: Engine, as_manifests: bool) -> None:
+def _show(request: RunRequest, engine: RunEngine, as_manifests: bool) -> None:
     tasks = request.tasks_at(engine.preview(request.wanted))
     if not as_manifests:
         for task in tasks:

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from tensorfleet.cli import plan as planning
 from tensorfleet.cli.dashboard.launched import LaunchedPage
-from tensorfleet.cli.engines.base import Engine, EngineError, Resources, Wanted
+from tensorfleet.cli.engines.base import EngineError, RunEngine, TaskResources, Wanted
 from tensorfleet.cli.engines.child import free_ports
 from tensorfleet.cli.output import Output
 from tensorfleet.cli.placing import (
@@ -32,7 +32,7 @@ _CANNOT_START = 127  # as shells say it
 
 
 @dataclass(frozen=True)
-class Request:
+class RunRequest:
     """The tasks that a run needs."""
 
     wishes: planning.Wishes
@@ -42,7 +42,9 @@ class Request:
     token: str
 
     @classmethod
-    def of(cls, wishes: planning.Wishes, asked: Asked, engine: Engine, resources: Resources) -> Request:
+    def of(
+        cls, wishes: planning.Wishes, asked: Asked, engine: RunEngine, resources: TaskResources
+    ) -> RunRequest:
         """What the user asks for, or the engine's configuration says. Raises ValueError for what cannot run."""
         token = token_for(Path(wishes.script), engine.name == "local")
         named = engine.jobs()
@@ -71,11 +73,16 @@ class Request:
         return tasks_at(self.wishes, self.counts, places, self.token)
 
 
-class Run:
+class PlannedRun:
     """A run that has not begun."""
 
     def __init__(
-        self, request: Request, engine: Engine, settings: RunSettings, make_output: MakeOutput, guesses: bool
+        self,
+        request: RunRequest,
+        engine: RunEngine,
+        settings: RunSettings,
+        make_output: MakeOutput,
+        guesses: bool,
     ) -> None:
         """With `guesses` nobody said how many tasks there are: if the script makes another cluster, that counts."""
         self._request = request

@@ -9,13 +9,13 @@ import threading
 import pytest
 
 import tensorfleet as tf
-from tensorfleet.cli.engines.base import EngineNode, Resources, RunOptions
-from tensorfleet.cli.engines.local import LocalEngine
+from tensorfleet.cli.engines.base import EngineNode, RunOptions, TaskResources
+from tensorfleet.cli.engines.local import ProcessEngine
 from tensorfleet.cli.moves import Moves, unplaced
 from tensorfleet.cli.plan import Place, Task, Wishes
 from tensorfleet.cli.registry import runs
 from tensorfleet.cli.run import Launcher, RunSettings
-from tensorfleet.cli.run_request import Request
+from tensorfleet.cli.run_request import RunRequest
 from tensorfleet.cli.task_counts import Asked
 from tensorfleet.cluster.messages import Moved
 from tensorfleet.cluster.transport import moved_addresses
@@ -134,7 +134,7 @@ def test_a_worker_that_gets_notice_saves_and_the_run_ends(tmp_path):
     assert int(saved.rpartition("-")[2]) > 0
 
 
-class LosingEngine(LocalEngine):
+class LosingEngine(ProcessEngine):
     """A machine for each task, which dies when the task is killed."""
 
     def start(self, task, listener):
@@ -161,7 +161,7 @@ def test_a_lost_server_comes_back_at_another_address_and_training_goes_on_from_t
     training = training.replace("if value == 5:", "if value in (5, 50):")
     (tmp_path / "train.py").write_text(training)
     engine = LosingEngine(RunOptions("moving", tmp_path / "train.py", tmp_path / "logs"))
-    request = Request.of(Wishes("train.py"), Asked(ps=1, workers=1), engine, Resources())
+    request = RunRequest.of(Wishes("train.py"), Asked(ps=1, workers=1), engine, TaskResources())
     places = engine.reserve(request.wanted, None)
     wanted = {one.label: one for one in request.wanted}
     launcher = Launcher(

@@ -5,10 +5,10 @@ from importlib.metadata import version
 import pytest
 
 import tensorfleet as tf
-from tensorfleet.cli.engines.base import Resources, RunOptions
+from tensorfleet.cli.engines.base import RunOptions, TaskResources
 from tensorfleet.cli.engines.registry import make_engine
 from tensorfleet.cli.plan import Wishes
-from tensorfleet.cli.run_request import Request
+from tensorfleet.cli.run_request import RunRequest
 from tensorfleet.cli.task_counts import Asked
 from tests.support.launching import launched, run
 
@@ -23,7 +23,7 @@ def labels(tmp_path):
         script.write_text(source)
         options = RunOptions("train", script, cluster_file=cluster)
         engine = make_engine("ssh" if cluster else "local", options)
-        request = Request.of(Wishes(str(script), []), asked, engine, Resources())
+        request = RunRequest.of(Wishes(str(script), []), asked, engine, TaskResources())
         return [task.label for task in request.tasks_at(engine.preview(request.wanted))]
 
     return of

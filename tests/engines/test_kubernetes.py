@@ -7,7 +7,7 @@ import random
 import pytest
 
 from tensorfleet.cli.engines import kubernetes_manifests as manifests
-from tensorfleet.cli.engines.base import Resources, RunOptions
+from tensorfleet.cli.engines.base import RunOptions, TaskResources
 from tensorfleet.cli.engines.child import free_ports
 from tensorfleet.cli.engines.kubernetes_names import address_of, run_label
 from tensorfleet.cli.engines.kubernetes_run import Preparation
@@ -77,7 +77,7 @@ def _runs(folder):
             [
                 (
                     _task(run_label(name), job, index, script),
-                    chance.choice((Resources(), Resources(0.5, 1 << 30, 2))),
+                    chance.choice((TaskResources(), TaskResources(0.5, 1 << 30, 2))),
                 )
                 for job in chance.sample(JOBS, chance.randint(1, len(JOBS)))
                 for index in range(chance.randint(1, 3))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tensorfleet.cli.engines.base import EngineError, Resources, RunOptions, Wanted
+from tensorfleet.cli.engines.base import EngineError, RunOptions, TaskResources, Wanted
 from tensorfleet.cli.engines.kubernetes import KubernetesEngine, check
 from tensorfleet.cli.engines.kubernetes_manifests import ATTEMPT_LABEL
 from tensorfleet.cli.plan import Task
@@ -25,7 +25,7 @@ pytestmark = [
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "between_graph_async.py"
 PYTHON = f"python={sys.executable}"
-NOTHING = Resources()
+NOTHING = TaskResources()
 
 
 @pytest.fixture(scope="module")
@@ -225,7 +225,7 @@ def test_elastic_workers_join_the_training_when_there_is_room(cluster, tmp_path)
     folder = tmp_path / "before"
     folder.mkdir()
     with Run(cluster, folder, "before", SLEEPS) as before:
-        before.reserve("worker/0", "worker/1", resources=Resources(4))
+        before.reserve("worker/0", "worker/1", resources=TaskResources(4))
         with tensorfleet(cluster, tmp_path, *volume, *options, str(tmp_path / "train.py")) as run:
             run.read_until("worker 0 trains")
             before.engine.close()
@@ -249,7 +249,7 @@ def test_parameter_servers_are_on_different_nodes(cluster, tmp_path):
 def test_too_little_room_is_said_and_nothing_stays(cluster, tmp_path):
     run = Run(cluster, tmp_path, "large", SLEEPS, wait_seconds=2)
     with run, pytest.raises(EngineError) as caught:
-        run.reserve("worker/0", "worker/1", resources=Resources(64))
+        run.reserve("worker/0", "worker/1", resources=TaskResources(64))
     assert str(caught.value) == (
         "No room on Kubernetes for 2 of 2 tasks within 2 s: worker/0, worker/1 (each 64 processors). Unschedulable: 0/3 nodes "
         "are available: 3 Insufficient cpu. Ask for less, or wait longer (--wait)."
@@ -258,9 +258,9 @@ def test_too_little_room_is_said_and_nothing_stays(cluster, tmp_path):
 
 def test_a_place_is_waited_for_until_there_is_room(cluster, tmp_path):
     with Run(cluster, tmp_path, "first", SLEEPS) as first:
-        first.reserve("worker/0", "worker/1", "worker/2", resources=Resources(3))
+        first.reserve("worker/0", "worker/1", "worker/2", resources=TaskResources(3))
         with Run(cluster, tmp_path, "second", SLEEPS) as second:
-            waiting = threading.Thread(target=second.reserve, kwargs={"resources": Resources(3)})
+            waiting = threading.Thread(target=second.reserve, kwargs={"resources": TaskResources(3)})
             waiting.start()
             until(lambda: second.heard.notes[1:], "a note")
             assert (
@@ -354,7 +354,7 @@ def test_a_preempted_task_is_lost_and_its_last_lines_are_read(cluster, tmp_path)
 
 def test_an_evicted_task_is_lost_and_one_without_memory_is_not(cluster, tmp_path):
     with Run(cluster, tmp_path, "evicted", SLEEPS).reserve(
-        "worker/0", "worker/1", resources=Resources(None, 1 << 30)
+        "worker/0", "worker/1", resources=TaskResources(None, 1 << 30)
     ) as run:
         run.start("worker/0")
         run.start("worker/1")

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from tensorfleet.cli import plan as planning
-from tensorfleet.cli.engines.base import EngineError, Resources, RunOptions, Wanted
+from tensorfleet.cli.engines.base import EngineError, RunOptions, TaskResources, Wanted
 from tests.engines.ray_cluster import (
     SECONDS,
     TRAIN,
@@ -91,7 +91,7 @@ def began(times):
 
 
 def wanted_tasks(ps=1, workers=2, **resources):
-    needs = Resources(**resources)
+    needs = TaskResources(**resources)
     servers = [Wanted("ps", i, True, needs) for i in range(ps)]
     return servers + [Wanted("worker", i, False, needs) for i in range(workers)]
 
@@ -240,8 +240,8 @@ def test_one_more_task_gets_a_place_when_there_is_room(cluster, script):
     with engine_at(cluster, script) as engine:
         engine.reserve(wanted_tasks(1, 1), heard)
         with others_hold(cluster, 1):
-            engine.seek(Wanted("worker", 1, False, Resources(cpus=1.5)), heard)
-            engine.seek(Wanted("worker", 2, False, Resources(cpus=0.25)), heard)
+            engine.seek(Wanted("worker", 1, False, TaskResources(cpus=1.5)), heard)
+            engine.seek(Wanted("worker", 2, False, TaskResources(cpus=0.25)), heard)
             heard.until(lambda r: "worker/2" in r.places, "a small place")
             assert "worker/1" not in heard.places
         heard.until(lambda r: "worker/1" in r.places, "a larger place")

@@ -20,7 +20,7 @@ class EngineError(Exception):
 
 
 @dataclass(frozen=True)
-class Resources:
+class TaskResources:
     """What one task needs. None leaves it to the engine."""
 
     cpus: float | None = None
@@ -36,7 +36,7 @@ class Wanted:
     index: int
     #: a parameter server: spread over nodes, and not beside another one where there is room
     serves: bool
-    resources: Resources = Resources()
+    resources: TaskResources = TaskResources()
 
     @property
     def label(self) -> str:
@@ -84,7 +84,7 @@ class EngineNode:
         return self.name
 
 
-class Listener(Protocol):
+class RunListener(Protocol):
     """What the launcher hears from an engine. Any thread may call; no call blocks for long."""
 
     def on_line(self, label: str, text: str) -> None:
@@ -122,7 +122,7 @@ class RunningTask(Protocol):
         """
 
 
-class Engine(ABC):
+class RunEngine(ABC):
     """Where the tasks of one run are. Made for one run, and closed at its end."""
 
     #: as in `--on NAME`
@@ -158,14 +158,14 @@ class Engine(ABC):
         return None
 
     @abstractmethod
-    def reserve(self, wanted: Sequence[Wanted], listener: Listener) -> dict[str, Place]:
+    def reserve(self, wanted: Sequence[Wanted], listener: RunListener) -> dict[str, Place]:
         """A place for each task, by label: all of them, or an `EngineError` that says what was asked and what there is.
 
         Waits for room as the options say. Says through `listener.on_note` what it waits for.
         """
 
     @abstractmethod
-    def start(self, task: Task, listener: Listener) -> RunningTask:
+    def start(self, task: Task, listener: RunListener) -> RunningTask:
         """Starts a task at its place: the one of `reserve`, or the last that `seek` found.
 
         The command inherits no secrets by its command line: the token in `task.environment` travels by the engine's
@@ -173,7 +173,7 @@ class Engine(ABC):
         """
 
     @abstractmethod
-    def seek(self, wanted: Wanted, listener: Listener) -> None:
+    def seek(self, wanted: Wanted, listener: RunListener) -> None:
         """Looks for a (new) place for a task: one that was lost, or one more worker. Returns at once.
 
         Calls `listener.on_place` when there is one, which may be never. What the task held before is given back.

@@ -70,7 +70,7 @@ class Guardian:
 
 
 @dataclass(frozen=True)
-class Start:
+class ChildStart:
     """How to start a child process."""
 
     command: Sequence[str]
@@ -84,7 +84,7 @@ class Start:
     starts_copies: bool = False
 
 
-def start_here(task: Task) -> Start:
+def start_here(task: Task) -> ChildStart:
     """A task as a child of this process, with which it ends."""
     environment = {
         **os.environ,
@@ -93,16 +93,16 @@ def start_here(task: Task) -> Start:
         **task.environment,
     }
     # Several tasks could not share one keyboard.
-    return Start(task.command, environment, has_keyboard=task.is_alone, starts_copies=task.starts_copies)
+    return ChildStart(task.command, environment, has_keyboard=task.is_alone, starts_copies=task.starts_copies)
 
 
-class Child:
+class ChildTask:
     """A task that has been started. Calls back from threads of its own with lines, then with the exit code."""
 
     def __init__(
         self,
         label: str,
-        start: Start,
+        start: ChildStart,
         on_line: Callable[[str, str], None],
         on_exit: OnExit,
         guardian: Guardian,

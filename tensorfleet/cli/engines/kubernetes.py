@@ -20,13 +20,13 @@ from dataclasses import dataclass, replace
 
 from tensorfleet.cli.engines import kubernetes_manifests as manifests
 from tensorfleet.cli.engines.base import (
-    Engine,
     EngineError,
     EngineNode,
-    Listener,
-    Resources,
+    RunEngine,
+    RunListener,
     RunningTask,
     RunOptions,
+    TaskResources,
     Wanted,
 )
 from tensorfleet.cli.engines.kubernetes_api import Api, ApiError, Unreachable, connect, explained
@@ -66,7 +66,7 @@ class _PodTask:
         self.engine.end(self.attempt, number)
 
 
-class KubernetesEngine(Engine):
+class KubernetesEngine(RunEngine):
     """Runs tasks as Jobs in a namespace, from here or from a pod."""
 
     name = "kubernetes"
@@ -75,12 +75,12 @@ class KubernetesEngine(Engine):
         super().__init__(options)
         self._prepared = Preparation(options)
         self._run = self._prepared.run
-        self._resources: dict[str, Resources] = {}
+        self._resources: dict[str, TaskResources] = {}
         self._numbers: dict[str, int] = {}
         self._reasons: dict[str, str] = {}  # why tasks have failed, by label
         self._stopped = threading.Event()
         self._lock = threading.Lock()
-        self._listener: Listener | None = None
+        self._listener: RunListener | None = None
         self._api: Api | None = None
         self._objects: ClusterObjects | None = None
         self._fleet: Fleet | None = None
@@ -104,7 +104,7 @@ class KubernetesEngine(Engine):
         """All objects, for `kubectl apply -f -`. The Jobs start failed tasks again by themselves."""
         return self._prepared.printed(tasks, self._resources)
 
-    def reserve(self, wanted: Sequence[Wanted], listener: Listener) -> dict[str, Place]:
+    def reserve(self, wanted: Sequence[Wanted], listener: RunListener) -> dict[str, Place]:
         """Claims the name of the run, and takes a seat for each task."""
         self._prepared.check(wanted)
         self._listener = listener
@@ -117,7 +117,7 @@ class KubernetesEngine(Engine):
         self._wait_for(wanted, seats, began)
         return {one.label: self._place(one.job, one.index) for one in wanted}
 
-    def start(self, task: Task, listener: Listener) -> RunningTask:
+    def start(self, task: Task, listener: RunListener) -> RunningTask:
         """Creates the task's Job, where its seat was. A Job that cannot be created is an exit."""
         self._listener = listener
         label = task.label
@@ -130,7 +130,7 @@ class KubernetesEngine(Engine):
         self._workers().submit(self._launch_safely, attempt, task, before)
         return _PodTask(self, attempt)
 
-    def seek(self, wanted: Wanted, listener: Listener) -> None:
+    def seek(self, wanted: Wanted, listener: RunListener) -> None:
         """Takes a seat; there is a place when the scheduler has found a node for it."""
         self._listener = listener
         self._resources[wanted.label] = wanted.resources
@@ -184,7 +184,7 @@ class KubernetesEngine(Engine):
         return self._attempt(wanted.job, wanted.index, "s", lambda seat, change: then(wanted, seat, change))
 
     def _create_seat(self, seat: PodAttempt, wanted: Wanted) -> None:
-        resources = self._resources.get(wanted.label, Resources())
+        resources = self._resources.get(wanted.label, TaskResources())
         self._create(seat, manifests.seat_job(self._run, seat.name, wanted.job, wanted.index, resources))
 
     def _nobody(self, wanted: Wanted, seat: PodAttempt, decision: Decision) -> None:
@@ -266,7 +266,7 @@ class KubernetesEngine(Engine):
 
     def _launch(self, attempt: PodAttempt, task: Task, before: list[PodAttempt]) -> None:
         """Puts the task's Job where its seat was."""
-        resources = self._resources.get(task.label, Resources())
+        resources = self._resources.get(task.label, TaskResources())
         try:
             self._share_token(task)
         except (ApiError, Unreachable) as error:
@@ -335,7 +335,7 @@ class KubernetesEngine(Engine):
 
     # -- the connection ------------------------------------------------------------------------------
 
-    def _open(self, listener: Listener) -> None:
+    def _open(self, listener: RunListener) -> None:
         """Connects, claims the run's name and begins to listen."""
         if self._objects is not None:
             return
@@ -361,7 +361,7 @@ class KubernetesEngine(Engine):
             number = self._numbers.get(f"{task} {kind}", 0)
             self._numbers[f"{task} {kind}"] = number + 1
         label = f"{job}/{index}"
-        resources = self._resources.get(label, Resources())
+        resources = self._resources.get(label, TaskResources())
         follower = PodFollower(label, self._run.image, _memory(resources))
         return PodAttempt(attempt_name(task, number, kind), label, kind == "s", follower, then)
 
@@ -403,11 +403,11 @@ def _launcher() -> str:
     return f"{user}@{socket.gethostname()} (pid {os.getpid()}) at {now:%Y-%m-%d %H:%M %Z}"
 
 
-def _memory(resources: Resources) -> str:
+def _memory(resources: TaskResources) -> str:
     return f"{resources.memory_bytes / 2**30:.3g} GiB" if resources.memory_bytes else ""
 
 
-def _spoken(resources: Resources) -> str:
+def _spoken(resources: TaskResources) -> str:
     """What a task asks for."""
     parts = [f"{resources.cpus:g} processors"] if resources.cpus else []
     parts += [f"{_memory(resources)} of memory"] if resources.memory_bytes else []

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tensorfleet.base import settings
-from tensorfleet.cli.engines.base import Resources
+from tensorfleet.cli.engines.base import TaskResources
 from tensorfleet.cli.engines.kubernetes_arguments import Json, PodOptions
 from tensorfleet.cli.engines.kubernetes_names import PORT, task_name
 from tensorfleet.cli.plan import NOTICE, SERVER_JOBS, TOKEN, Task
@@ -87,7 +87,9 @@ def config_map(run: RunObjects, content: Mapping[str, bytes]) -> Json:
     }
 
 
-def task_job(run: RunObjects, name: str, task: Task, resources: Resources, backoff_limit: int = 0) -> Json:
+def task_job(
+    run: RunObjects, name: str, task: Task, resources: TaskResources, backoff_limit: int = 0
+) -> Json:
     """The Job of a task."""
     container = {
         **_container(run, task.command, resources, task.serves),
@@ -99,7 +101,7 @@ def task_job(run: RunObjects, name: str, task: Task, resources: Resources, backo
     return _job(run, name, task.job, task.index, container, backoff_limit)
 
 
-def seat_job(run: RunObjects, name: str, job: str, index: int, resources: Resources) -> Json:
+def seat_job(run: RunObjects, name: str, job: str, index: int, resources: TaskResources) -> Json:
     """A Job that holds room for a task: the same pod, which sleeps."""
     command = [run.options.python, "-c", f"import time; time.sleep({SEAT_SECONDS})"]
     container = _container(run, command, resources, job in SERVER_JOBS)
@@ -158,7 +160,7 @@ def _pod(run: RunObjects, job: str, index: int, container: Json) -> Json:
     return pod | {key: value for key, value in optional.items() if value}
 
 
-def _container(run: RunObjects, command: Sequence[str], resources: Resources, serves: bool) -> Json:
+def _container(run: RunObjects, command: Sequence[str], resources: TaskResources, serves: bool) -> Json:
     options = run.options
     container: Json = {
         "name": CONTAINER,
@@ -224,7 +226,7 @@ def _probes(options: PodOptions) -> Json:
     }
 
 
-def _resources(options: PodOptions, resources: Resources, serves: bool) -> Json:
+def _resources(options: PodOptions, resources: TaskResources, serves: bool) -> Json:
     """Processors are requested and not limited: a task may use idle ones. Memory is both."""
     requests, limits = dict(options.requests), dict(options.limits)
     if resources.cpus is not None:

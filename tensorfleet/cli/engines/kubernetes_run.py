@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tensorfleet.cli.engines import kubernetes_manifests as manifests
-from tensorfleet.cli.engines.base import EngineError, Resources, RunOptions, Wanted
+from tensorfleet.cli.engines.base import EngineError, RunOptions, TaskResources, Wanted
 from tensorfleet.cli.engines.kubernetes_arguments import Json, pod_options
 from tensorfleet.cli.engines.kubernetes_names import run_label, task_name
 from tensorfleet.cli.engines.kubernetes_ship import keys_for, shipped_files, shipped_root, tls_files
@@ -98,7 +98,7 @@ class Preparation:
             things.append(manifests.config_map(self.run, content))
         return things
 
-    def objects(self, tasks: Sequence[Task], resources: Mapping[str, Resources]) -> list[Json]:
+    def objects(self, tasks: Sequence[Task], resources: Mapping[str, TaskResources]) -> list[Json]:
         """All objects of a run that nobody follows."""
         token = next((task.environment[TOKEN] for task in tasks if task.environment.get(TOKEN)), "")
         jobs = [
@@ -106,7 +106,7 @@ class Preparation:
                 self.run,
                 task_name(self.run.label, task.job, task.index),
                 self.in_pod(task),
-                resources.get(task.label, Resources()),
+                resources.get(task.label, TaskResources()),
                 self.run.options.backoff_limit,
             )
             for task in tasks
@@ -114,7 +114,7 @@ class Preparation:
         secrets = [self.token_secret(token)] if token else []
         return [manifests.service(self.run), *secrets, *self.files(), *jobs]
 
-    def printed(self, tasks: Sequence[Task], resources: Mapping[str, Resources]) -> str:
+    def printed(self, tasks: Sequence[Task], resources: Mapping[str, TaskResources]) -> str:
         """The objects as YAML, with how to delete them."""
         import yaml
 

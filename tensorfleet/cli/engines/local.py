@@ -5,14 +5,14 @@ from __future__ import annotations
 import signal
 from collections.abc import Sequence
 
-from tensorfleet.cli.engines.base import Engine, Listener, RunningTask, RunOptions, Wanted
-from tensorfleet.cli.engines.child import Child, Guardian, free_ports, start_here
+from tensorfleet.cli.engines.base import RunEngine, RunListener, RunningTask, RunOptions, Wanted
+from tensorfleet.cli.engines.child import ChildTask, Guardian, free_ports, start_here
 from tensorfleet.cli.plan import Place, Task
 
 _LOOPBACK = "127.0.0.1"
 
 
-class LocalEngine(Engine):
+class ProcessEngine(RunEngine):
     """Starts every task on this machine; there is always room."""
 
     name = "local"
@@ -20,25 +20,25 @@ class LocalEngine(Engine):
     def __init__(self, options: RunOptions) -> None:
         super().__init__(options)
         self._guardian: Guardian | None = None
-        self._children: dict[str, Child] = {}
+        self._children: dict[str, ChildTask] = {}
 
     def preview(self, wanted: Sequence[Wanted]) -> dict[str, Place]:
         """Free ports, as `reserve` gives."""
         return _ports_for(wanted)
 
-    def reserve(self, wanted: Sequence[Wanted], listener: Listener) -> dict[str, Place]:
+    def reserve(self, wanted: Sequence[Wanted], listener: RunListener) -> dict[str, Place]:
         """A free port for each."""
         return _ports_for(wanted)
 
-    def start(self, task: Task, listener: Listener) -> RunningTask:
+    def start(self, task: Task, listener: RunListener) -> RunningTask:
         """A process of its own, with all that it starts."""
         # A process of its own: it ends the tasks even if this one is killed.
         self._guardian = self._guardian or Guardian()
-        child = Child(task.label, start_here(task), listener.on_line, listener.on_exit, self._guardian)
+        child = ChildTask(task.label, start_here(task), listener.on_line, listener.on_exit, self._guardian)
         self._children[task.label] = child
         return child
 
-    def seek(self, wanted: Wanted, listener: Listener) -> None:
+    def seek(self, wanted: Wanted, listener: RunListener) -> None:
         """Another free port."""
         (port,) = free_ports(1)
         listener.on_place(wanted.label, Place(f"{_LOOPBACK}:{port}"))

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet.base.versions import FLEET_VERSION
-from tensorfleet.cli.engines.base import Engine, EngineError, Listener, RunningTask, RunOptions, Wanted
+from tensorfleet.cli.engines.base import EngineError, RunEngine, RunListener, RunningTask, RunOptions, Wanted
 from tensorfleet.cli.engines.ray_connection import connect, disconnect, is_job, ray_library
 from tensorfleet.cli.engines.ray_options import Shipped, is_larger, read_options, shipped
 from tensorfleet.cli.engines.ray_task import Closed, RayNode, RayTask, Reply, kill
@@ -36,7 +36,7 @@ _DEVICES = "CUDA_VISIBLE_DEVICES"
 _LIBRARY_THREADS = "OMP_NUM_THREADS"
 
 
-class RayEngine(Engine):
+class RayEngine(RunEngine):
     """Places the tasks of a run in placement groups of a Ray cluster."""
 
     name = "ray"
@@ -57,7 +57,7 @@ class RayEngine(Engine):
         self._threads: list[threading.Thread] = []
         self._lock = threading.Lock()  # of the above: `seek` has threads
 
-    def reserve(self, wanted: Sequence[Wanted], listener: Listener) -> dict[str, Place]:
+    def reserve(self, wanted: Sequence[Wanted], listener: RunListener) -> dict[str, Place]:
         """A bundle and an actor for each task."""
         self._connect(listener)
         try:
@@ -74,7 +74,7 @@ class RayEngine(Engine):
         asked = {label: actor.place.remote() for label, actor in self._actors.items()}
         return {label: self._place(label, reference) for label, reference in asked.items()}
 
-    def start(self, task: Task, listener: Listener) -> RunningTask:
+    def start(self, task: Task, listener: RunListener) -> RunningTask:
         """Has the task's actor start its process; what goes wrong there is told as its exit."""
         with self._lock:
             actor, node = self._actors[task.label], self._nodes[task.label]
@@ -83,7 +83,7 @@ class RayEngine(Engine):
             self._running[task.label] = running
         return running
 
-    def seek(self, wanted: Wanted, listener: Listener) -> None:
+    def seek(self, wanted: Wanted, listener: RunListener) -> None:
         """A new actor: in the task's bundle, which Ray moves to another node if it must, or in a new one."""
         with self._lock:
             if wanted.label not in self._held:
@@ -126,7 +126,7 @@ class RayEngine(Engine):
 
     # -- The way there --------------------------------------------------------------------------------------------
 
-    def _connect(self, listener: Listener) -> None:
+    def _connect(self, listener: RunListener) -> None:
         """Connects, and has Ray bring the script's folder to the nodes if it is not there anyway."""
         environment = dict(self._arguments.runtime_env)
         folder = environment.get("working_dir")
@@ -212,7 +212,7 @@ class RayEngine(Engine):
             "Start runs on a cluster that grows with --engine-arg autoscaling=1."
         )
 
-    def _await_place(self, label: str, actor: Any, listener: Listener) -> None:
+    def _await_place(self, label: str, actor: Any, listener: RunListener) -> None:
         """Waits for as long as it takes: a cluster may get room at any time."""
         while True:
             try:

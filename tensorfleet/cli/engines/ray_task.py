@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from tensorfleet.cli.engines.base import Listener
+from tensorfleet.cli.engines.base import RunListener
 from tensorfleet.fleet import ray_placement
 from tensorfleet.fleet.ray_tasks import LineBatch, TaskCommand
 
@@ -69,7 +69,7 @@ class RayTask:
         actor: Any,
         node: RayNode,
         command: TaskCommand,
-        listener: Listener,
+        listener: RunListener,
         reply: Reply,
     ) -> None:
         self._label = label

@@ -16,10 +16,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tensorfleet.cli.engines.base import (
-    Engine,
     EngineError,
     EngineNode,
-    Listener,
+    RunEngine,
+    RunListener,
     RunningTask,
     RunOptions,
     Wanted,
@@ -49,7 +49,7 @@ _END_SECONDS = 6.0
 _SRUN_FAILED = 1  # its exit code if there is no step
 
 
-class SlurmEngine(Engine):
+class SlurmEngine(RunEngine):
     """Places tasks on the nodes of jobs, and starts them by `srun`."""
 
     name = "slurm"
@@ -61,7 +61,7 @@ class SlurmEngine(Engine):
         self._seats = threading.RLock()
         self._allocations: list[Allocation] = []
         self._steps: dict[str, SlurmStep] = {}
-        self._listener: Listener | None = None
+        self._listener: RunListener | None = None
         self._closing = threading.Event()
         self._ends: dict[str, str] = {}  # why jobs are over
         self._placed: set[str] = set()  # all that ever had a place
@@ -78,7 +78,7 @@ class SlurmEngine(Engine):
         print(submit(command, wanted, self.options, Path.cwd()).spoken(self.options.name), file=sys.stderr)
         return 0
 
-    def reserve(self, wanted: Sequence[Wanted], listener: Listener) -> dict[str, Place]:
+    def reserve(self, wanted: Sequence[Wanted], listener: RunListener) -> dict[str, Place]:
         """Places in this allocation, or in one that is asked for now."""
         self._listener = listener
         if is_inside(os.environ):
@@ -92,7 +92,7 @@ class SlurmEngine(Engine):
         listener.on_note(self._spoken_places())
         return places
 
-    def seek(self, wanted: Wanted, listener: Listener) -> None:
+    def seek(self, wanted: Wanted, listener: RunListener) -> None:
         """Another node of the allocation; if that is the run's own, also one more node by a request of its own."""
         self._listener = listener
         self._give_back(wanted.label)
@@ -114,7 +114,7 @@ class SlurmEngine(Engine):
             )
         return shares
 
-    def _allocated(self, wanted: Sequence[Wanted], listener: Listener) -> Allocation:
+    def _allocated(self, wanted: Sequence[Wanted], listener: RunListener) -> Allocation:
         """A job of our own, for all of these tasks."""
         allocation = Allocation(wanted, self.options)
         self._allocations.append(allocation)
@@ -143,7 +143,7 @@ class SlurmEngine(Engine):
             "Ask for less, wait longer (--wait), or submit the run (--submit)."
         )
 
-    def _settled(self, wanted: Sequence[Wanted], listener: Listener) -> dict[str, Place]:
+    def _settled(self, wanted: Sequence[Wanted], listener: RunListener) -> dict[str, Place]:
         """A place for each task. Nodes where no step starts are left out."""
         patience = self.options.wait_seconds
         limit = None if patience is None else time.monotonic() + patience
@@ -187,7 +187,7 @@ class SlurmEngine(Engine):
         host = f"[{probe.address}]" if ":" in probe.address else probe.address
         return Place(f"{host}:{self._nodes.port(probe)}", EngineNode(probe.share.node, probe.python))
 
-    def _seek(self, wanted: Wanted, listener: Listener) -> None:
+    def _seek(self, wanted: Wanted, listener: RunListener) -> None:
         extra: Allocation | None = None
         while not self._closing.is_set():
             try:
@@ -209,7 +209,7 @@ class SlurmEngine(Engine):
                 extra = None
             self._closing.wait(_LOOK_SECONDS if extra is None else 0)
 
-    def _place_now(self, wanted: Wanted, listener: Listener) -> Place | None:
+    def _place_now(self, wanted: Wanted, listener: RunListener) -> Place | None:
         grows = wanted.label not in self._placed
         with self._seats:  # many workers may look, and most of the time there is no need to ask Slurm
             shares = [one for one in self._seating.shares if self._seating.choose(wanted, [one], grows)]
@@ -250,7 +250,7 @@ class SlurmEngine(Engine):
 
     # -- tasks ---------------------------------------------------------------------------------------
 
-    def start(self, task: Task, listener: Listener) -> RunningTask:
+    def start(self, task: Task, listener: RunListener) -> RunningTask:
         """A step of its own for the task."""
         self._listener = listener
         wanted, share = self._seating.held[task.label]
@@ -303,7 +303,7 @@ class SlurmEngine(Engine):
         beside = ["--overlap"] if launched_by_a_step(os.environ) else []
         return [*beside, "--exact", f"--cpus-per-task={cpus}", memory, *gpus]
 
-    def _finish(self, listener: Listener) -> Callable[[SlurmStep, int], None]:
+    def _finish(self, listener: RunListener) -> Callable[[SlurmStep, int], None]:
         def ended(step: SlurmStep, code: int) -> None:
             self._nodes.forget(step)
             if code == 0:
@@ -339,7 +339,7 @@ class SlurmEngine(Engine):
                 step.lost = reason
                 step.send(signal.SIGKILL)
 
-    def _check_folders(self, task: Task, listener: Listener) -> None:
+    def _check_folders(self, task: Task, listener: RunListener) -> None:
         if not self._folders_checked:
             self._folders_checked = True
             threading.Thread(

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tensorfleet.cli.engines.base import EngineError, Resources, RunOptions, Wanted
+from tensorfleet.cli.engines.base import EngineError, RunOptions, TaskResources, Wanted
 from tensorfleet.cli.engines.slurm_commands import answer
 from tensorfleet.cli.engines.slurm_rooms import memory_mb, whole_cpus
 
@@ -22,10 +22,12 @@ _SCRIPT = """\
 cd {directory} || exit
 # {notice} s before the end Slurm sends SIGTERM to this shell, and the launcher lets the tasks save. A job that Slurm
 # puts back into its queue runs the same command again, and the script goes on from its last checkpoint.
-trap 'kill -TERM "$launcher"' TERM
+trap 'told=yes; kill -TERM "$launcher"' TERM
 {command} &
 launcher=$!
-while kill -0 "$launcher" 2>/dev/null; do
+told=yes
+while [ -n "$told" ]; do  # a signal interrupts the wait
+    told=
     wait "$launcher"
     code=$?
 done
@@ -53,7 +55,7 @@ class Submitted:
 
 def request_options(wanted: Sequence[Wanted], options: RunOptions) -> list[list[str]]:
     """The options of salloc and sbatch. Tasks that need different things are parts of a heterogeneous job."""
-    kinds: dict[Resources, list[Wanted]] = {}
+    kinds: dict[TaskResources, list[Wanted]] = {}
     for one in wanted:
         kinds.setdefault(one.resources, []).append(one)
     parts = []
@@ -68,7 +70,7 @@ def request_options(wanted: Sequence[Wanted], options: RunOptions) -> list[list[
     return parts
 
 
-def _options_of(resources: Resources) -> list[str]:
+def _options_of(resources: TaskResources) -> list[str]:
     cpus = max(whole_cpus(resources), 1)
     result = [f"--cpus-per-task={cpus}"]
     if resources.memory_bytes is not None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tensorfleet.cli.engines.base import EngineError, Listener, RunOptions
+from tensorfleet.cli.engines.base import EngineError, RunListener, RunOptions
 from tensorfleet.cli.engines.shared_folders import Mark, Unseen, named_folders, not_shared, warning
 from tensorfleet.cli.engines.slurm_commands import NodeShare, node_states, why_ended
 from tensorfleet.cli.engines.slurm_files import Project
@@ -58,7 +58,7 @@ class Nodes:
         with self._lock:
             return [reason for _, reason in self._failed.values()]
 
-    def open(self, shares: Iterable[NodeShare], listener: Listener) -> bool:
+    def open(self, shares: Iterable[NodeShare], listener: RunListener) -> bool:
         """Starts a probe on each of these that has none. False if one of them cannot be used."""
         with self._opening:
             new = [share for share in shares if share not in self._probes]
@@ -119,7 +119,7 @@ class Nodes:
         self._watcher = threading.Thread(target=self._watch, name="slurm nodes", daemon=True)
         self._watcher.start()
 
-    def check_folders(self, command: Sequence[str], listener: Listener) -> None:
+    def check_folders(self, command: Sequence[str], listener: RunListener) -> None:
         """Warns of folders in a task's arguments that are not the same on all nodes."""
         with self._lock:
             probes = {
@@ -150,7 +150,7 @@ class Nodes:
         for probe in probes:
             probe.end()
 
-    def _open(self, share: NodeShare, peers: list[str], listener: Listener) -> bool:
+    def _open(self, share: NodeShare, peers: list[str], listener: RunListener) -> bool:
         probe = NodeProbe(share)
         try:
             self._prepare(probe, peers, listener)
@@ -167,7 +167,7 @@ class Nodes:
             probe.hang_up()
         return True
 
-    def _prepare(self, probe: NodeProbe, peers: list[str], listener: Listener) -> None:
+    def _prepare(self, probe: NodeProbe, peers: list[str], listener: RunListener) -> None:
         there = probe.ask("python")
         if there["tensorfleet"] is None:
             raise EngineError(

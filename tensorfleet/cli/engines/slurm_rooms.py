@@ -7,18 +7,18 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from tensorfleet.cli.engines.base import Resources, Wanted
+from tensorfleet.cli.engines.base import TaskResources, Wanted
 from tensorfleet.cli.engines.slurm_commands import NodeShare
 
 _MEGABYTE = 1 << 20
 
 
-def memory_mb(resources: Resources) -> int:
+def memory_mb(resources: TaskResources) -> int:
     """The memory to ask Slurm for, which counts in MB; 0 if nothing is said."""
     return math.ceil((resources.memory_bytes or 0) / _MEGABYTE)
 
 
-def whole_cpus(resources: Resources) -> int:
+def whole_cpus(resources: TaskResources) -> int:
     """The CPUs to ask Slurm for, which gives whole ones; 0 if nothing is said."""
     return math.ceil(resources.cpus or 0)
 
@@ -137,7 +137,7 @@ def _plural(job: str, count: int) -> str:
     return f"{job}s" if count > 1 and job != "ps" else job
 
 
-def _spoken(resources: Resources) -> str:
+def _spoken(resources: TaskResources) -> str:
     each = _amounts(whole_cpus(resources), memory_mb(resources), resources.gpus)
     return f"{each} each" if each else ""
 
@@ -151,5 +151,5 @@ def _amounts(cpus: int, memory: int, gpus: int) -> str:
     return ", ".join(text for amount, text in parts if amount)
 
 
-def _size(resources: Resources) -> tuple[int, int, int]:
+def _size(resources: TaskResources) -> tuple[int, int, int]:
     return resources.gpus, whole_cpus(resources), memory_mb(resources)

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tensorfleet.cli.engines.base import Listener
+from tensorfleet.cli.engines.base import RunListener
 from tensorfleet.cli.engines.slurm_commands import NodeShare, own_words, step_environment
 from tensorfleet.cli.plan import TOKEN, Task
 from tensorfleet.cli.scripts.bootstrap import LAUNCHER
@@ -57,7 +57,7 @@ class SlurmStep:
         label: str,
         share: NodeShare,
         start: StepStart,
-        listener: Listener,
+        listener: RunListener,
         on_begin: Callable[[SlurmStep], None],
         on_end: Callable[[SlurmStep, int], None],
     ) -> None:

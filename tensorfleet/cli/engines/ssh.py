@@ -8,8 +8,8 @@ import shutil
 import signal
 from collections.abc import Sequence
 
-from tensorfleet.cli.engines.base import Engine, EngineError, Listener, RunningTask, RunOptions, Wanted
-from tensorfleet.cli.engines.child import Child, Guardian, Start
+from tensorfleet.cli.engines.base import EngineError, RunEngine, RunListener, RunningTask, RunOptions, Wanted
+from tensorfleet.cli.engines.child import ChildStart, ChildTask, Guardian
 from tensorfleet.cli.hosts import Host, read_cluster
 from tensorfleet.cli.plan import TOKEN, Place, Task
 from tensorfleet.cli.scripts.bootstrap import LAUNCHER
@@ -17,7 +17,7 @@ from tensorfleet.cli.scripts.bootstrap import LAUNCHER
 _SSH_FAILED = 255  # its exit code where it is not that of the command over there
 
 
-class _RemoteChild(Child):
+class _RemoteChild(ChildTask):
     """The ssh process that carries a task. The task ends with the connection."""
 
     @property
@@ -33,7 +33,7 @@ class _RemoteChild(Child):
             self.hang_up()
 
 
-class SshEngine(Engine):
+class SshEngine(RunEngine):
     """Starts each task on the host that the cluster file gives it."""
 
     name = "ssh"
@@ -46,7 +46,7 @@ class SshEngine(Engine):
         self._hosts = read_cluster(options.cluster_file)
         self._places = placed(self._hosts)
         self._guardian: Guardian | None = None
-        self._children: dict[str, Child] = {}
+        self._children: dict[str, ChildTask] = {}
 
     def jobs(self) -> dict[str, int] | None:
         """As the file says."""
@@ -56,14 +56,14 @@ class SshEngine(Engine):
         """The file's places are known."""
         return {one.label: self._places[one.label] for one in wanted}
 
-    def reserve(self, wanted: Sequence[Wanted], listener: Listener) -> dict[str, Place]:
+    def reserve(self, wanted: Sequence[Wanted], listener: RunListener) -> dict[str, Place]:
         """The places that the file names. An evaluator has no address: it is no part of the cluster."""
         missing = [one.label for one in wanted if one.label not in self._places]
         if missing:
             raise EngineError(f"The cluster file has no host for {', '.join(missing)}. Add it under `jobs`.")
         return {one.label: self._places[one.label] for one in wanted}
 
-    def start(self, task: Task, listener: Listener) -> RunningTask:
+    def start(self, task: Task, listener: RunListener) -> RunningTask:
         """A connection that carries the task and its output."""
         host = self._host(task)
         # The token goes by stdin: every user of a machine can read its command lines.
@@ -75,12 +75,12 @@ class SshEngine(Engine):
                 f"Cannot start {task.label} on {host.shown}: {command[0]} is not installed on this machine."
             )
         self._guardian = self._guardian or Guardian()
-        start = Start(command, dict(os.environ), first_line=task.environment.get(TOKEN, ""))
+        start = ChildStart(command, dict(os.environ), first_line=task.environment.get(TOKEN, ""))
         child = _RemoteChild(task.label, start, listener.on_line, listener.on_exit, self._guardian)
         self._children[task.label] = child
         return child
 
-    def seek(self, wanted: Wanted, listener: Listener) -> None:
+    def seek(self, wanted: Wanted, listener: RunListener) -> None:
         """The same host again: the file names one for each task."""
         listener.on_place(wanted.label, self._places[wanted.label])
 

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from tensorfleet.cli.engines import kubernetes_manifests as manifests
-from tensorfleet.cli.engines.base import EngineError, Resources, RunOptions, Wanted
+from tensorfleet.cli.engines.base import EngineError, RunOptions, TaskResources, Wanted
 from tensorfleet.cli.engines.kubernetes import KubernetesEngine
 from tensorfleet.cli.engines.kubernetes_api import Api, ApiError, Unreachable, connect, explained
 from tensorfleet.cli.engines.kubernetes_arguments import pod_options
@@ -149,7 +149,7 @@ def test_the_token_is_only_in_the_secret(tmp_path):
 
 def test_a_task_gets_its_resources_and_a_parameter_server_no_gpu():
     run = manifests.RunObjects("digits", "digits", "me/project")
-    resources = Resources(1.5, 2 << 30, 2)
+    resources = TaskResources(1.5, 2 << 30, 2)
     worker = manifests.task_job(run, "w", a_task(), resources)
     server = manifests.task_job(run, "p", a_task("ps"), resources)
     assert pod_of(worker)["containers"][0]["resources"] == {
@@ -162,7 +162,9 @@ def test_a_task_gets_its_resources_and_a_parameter_server_no_gpu():
 
 def test_kubernetes_replaces_nothing_in_commands_and_variables():
     run = manifests.RunObjects("digits", "digits", "me/project")
-    job = manifests.task_job(run, "w", a_task(command=("python3", "$(HOME)"), A="$(B) $$ $c"), Resources())
+    job = manifests.task_job(
+        run, "w", a_task(command=("python3", "$(HOME)"), A="$(B) $$ $c"), TaskResources()
+    )
     container = pod_of(job)["containers"][0]
     assert container["command"] == ["python3", "$$(HOME)"]
     assert {"name": "A", "value": "$$(B) $$$$ $$c"} in container["env"]
@@ -175,10 +177,11 @@ def test_device_numbers_of_one_machine_do_not_reach_pods_unless_the_user_sets_th
         "digits", "digits", "me/project", environment={"CUDA_VISIBLE_DEVICES": "2,3"}
     )
     names = [
-        v["name"] for v in pod_of(manifests.task_job(run, "w", given, Resources()))["containers"][0]["env"]
+        v["name"]
+        for v in pod_of(manifests.task_job(run, "w", given, TaskResources()))["containers"][0]["env"]
     ]
     assert "CUDA_VISIBLE_DEVICES" not in names
-    env = pod_of(manifests.task_job(chosen, "w", given, Resources()))["containers"][0]["env"]
+    env = pod_of(manifests.task_job(chosen, "w", given, TaskResources()))["containers"][0]["env"]
     assert {"name": "CUDA_VISIBLE_DEVICES", "value": "2,3"} in env
 
 
@@ -187,7 +190,7 @@ def test_a_pod_may_gain_nothing_by_default_and_everything_if_asked():
         manifests.RunObjects("d", "d", "i", pod_options(["run_as_user=1000", "fs_group=2000"])),
         "w",
         a_task(),
-        Resources(),
+        TaskResources(),
     )
     assert pod_of(restricted)["securityContext"] == {
         "seccompProfile": {"type": "RuntimeDefault"},
@@ -202,7 +205,7 @@ def test_a_pod_may_gain_nothing_by_default_and_everything_if_asked():
     }
     assert pod_of(restricted)["automountServiceAccountToken"] is False
     free = manifests.task_job(
-        manifests.RunObjects("d", "d", "i", pod_options(["security=none"])), "w", a_task(), Resources()
+        manifests.RunObjects("d", "d", "i", pod_options(["security=none"])), "w", a_task(), TaskResources()
     )
     assert "securityContext" not in pod_of(free) and "securityContext" not in pod_of(free)["containers"][0]
 
@@ -212,7 +215,7 @@ def test_the_users_part_of_a_pod_is_merged_into_ours():
         "spec": {"dnsPolicy": "Default", "containers": [{"name": "task", "stdin": True}, {"name": "beside"}]}
     }
     run = manifests.RunObjects("d", "d", "i", pod_options([f"pod={json.dumps(part)}"]))
-    pod = pod_of(manifests.task_job(run, "w", a_task(), Resources()))
+    pod = pod_of(manifests.task_job(run, "w", a_task(), TaskResources()))
     assert pod["dnsPolicy"] == "Default" and pod["restartPolicy"] == "Never"
     assert [c["name"] for c in pod["containers"]] == ["task", "beside"]
     assert pod["containers"][0]["stdin"] and pod["containers"][0]["image"] == "i"
@@ -222,7 +225,7 @@ def test_a_seat_asks_for_the_same_room_and_has_no_name():
     run = manifests.RunObjects(
         "d", "d", "i", pod_options(["volume=claim:data:/data", "node_selector=zone=a"])
     )
-    resources = Resources(2, None, 1)
+    resources = TaskResources(2, None, 1)
     task, seat = (
         manifests.task_job(run, "w", a_task(), resources),
         manifests.seat_job(run, "s", "worker", 0, resources),
@@ -278,7 +281,7 @@ def test_certificates_go_into_a_secret_without_the_authoritys_key(tmp_path):
 
 def test_printed_manifests_say_how_to_apply_and_delete_them(tmp_path):
     engine = KubernetesEngine(options_of(tmp_path, namespace="ml"))
-    places = engine.preview([Wanted("ps", 0, True), Wanted("worker", 0, False, Resources(2))])
+    places = engine.preview([Wanted("ps", 0, True), Wanted("worker", 0, False, TaskResources(2))])
     text = engine.manifests([a_task("ps"), a_task()])
     assert places["ps/0"].address == "digits-ps-0.digits:2222"
     assert "# Apply with: kubectl apply -n ml -f FILE\n" in text

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tensorfleet.cli.engines import ray_connection
-from tensorfleet.cli.engines.base import EngineError, Resources, RunOptions, Wanted
+from tensorfleet.cli.engines.base import EngineError, RunOptions, TaskResources, Wanted
 from tensorfleet.cli.engines.ray import RayEngine
 from tensorfleet.cli.engines.ray_options import is_larger, read_options, shipped
 
@@ -134,7 +134,7 @@ def test_the_address_is_the_users_or_that_of_the_environment(monkeypatch):
 def test_a_task_needs_one_processor_unless_told_otherwise(engine):
     one = engine(engine_arguments=["resources.disk=1"])
     assert one._seat(WORKER).bundle == {"CPU": 1.0, "disk": 1.0}
-    needs = Resources(cpus=0.25, memory_bytes=1 << 30, gpus=2)
+    needs = TaskResources(cpus=0.25, memory_bytes=1 << 30, gpus=2)
     seat = one._seat(Wanted("worker", 0, False, needs))
     assert seat.bundle == {"CPU": 0.25, "GPU": 2, "memory": 1 << 30, "disk": 1.0}
     assert seat.has_own_cpus

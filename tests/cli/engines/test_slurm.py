@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tensorfleet.cli.engines import probe, slurm_commands
-from tensorfleet.cli.engines.base import EngineError, Resources, RunOptions, Wanted
+from tensorfleet.cli.engines.base import EngineError, RunOptions, TaskResources, Wanted
 from tensorfleet.cli.engines.shared_folders import named_folders, not_shared, warning
 from tensorfleet.cli.engines.slurm import SlurmEngine
 from tensorfleet.cli.engines.slurm_batch import batch_script, inner_command, request_options
@@ -35,11 +35,11 @@ def _share(node, cpus=4, memory=4000, gpus=0):
 
 
 def _ps(index, **resources):
-    return Wanted("ps", index, True, Resources(**resources))
+    return Wanted("ps", index, True, TaskResources(**resources))
 
 
 def _worker(index, **resources):
-    return Wanted("worker", index, False, Resources(**resources))
+    return Wanted("worker", index, False, TaskResources(**resources))
 
 
 # -- where tasks go ----------------------------------------------------------------------------------
