@@ -13,7 +13,9 @@ import typer
 from tensorfleet.base.versions import FLEET_VERSION, VERSION
 from tensorfleet.cli import debug_command, run_command
 from tensorfleet.cli.dashboard_command import dashboard as _dashboard
+from tensorfleet.cli.guard_command import guard
 from tensorfleet.cli.logs_command import logs
+from tensorfleet.cli.standby_command import standby
 from tensorfleet.cli.trace_command import trace
 
 app = typer.Typer(
@@ -183,3 +185,5 @@ def certs(
 
 
 app.command("dashboard")(_dashboard)
+app.command()(standby)
+app.command()(guard)

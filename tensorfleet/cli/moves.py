@@ -40,6 +40,10 @@ class Moves:
         """Where the task of that address is now."""
         return self._addresses.get(address, address)
 
+    def known(self) -> dict[str, str]:
+        """By address in the ClusterSpec: where the tasks are that have moved."""
+        return dict(self._addresses)
+
     def told(self, task: Task) -> Task:
         """A task with what it has to know of the moves so far, its own included."""
         if not self._addresses:

@@ -8,7 +8,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
@@ -48,7 +48,9 @@ TOKEN, PLACED, SERVES = settings.TOKEN.name, settings.PLACED.name, settings.SERV
 INSPECT = settings.INSPECT.name
 MADE, STAYS = settings.MADE.name, settings.STAYS.name
 NOTICE = settings.NOTICE_SECONDS.name
-SERVER_JOBS = ("ps",)
+#: of the standbys of durable parameter servers, which are no tasks of the cluster
+STANDBY_JOB = "ps-standby"
+SERVER_JOBS = ("ps", STANDBY_JOB)
 ALONE_JOB = "main"
 
 
@@ -332,8 +334,13 @@ def _forms(wishes: Wishes, cluster: Cluster) -> _TaskForms:
     knows = telling & {*flags, *places.values(), *variables.values()}
     by_host = {} if knows else hosts_in(script)
     flags = flags if by_host else {role: flag for role, flag in flags.items() if role != "machine"}
-    renamed = {job: name for job, name in job_names(script).items() if name not in cluster}
+    renamed = names_in_script(script, cluster)
     return _TaskForms(flags, places, variables, by_host, renamed, own_first=reads_places(script))
+
+
+def names_in_script(script: Path, jobs: Collection[str]) -> dict[str, str]:
+    """What a script calls some jobs in its ClusterSpec, where that is another name."""
+    return {job: name for job, name in job_names(script).items() if name not in jobs}
 
 
 def plan_alone(wishes: Wishes, node: TaskNode | None = None) -> list[Task]:

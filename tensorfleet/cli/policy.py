@@ -13,6 +13,7 @@ _TERMINATE_SECONDS = 2.0  # from asking a task to end until it is killed
 _INTERRUPT_SECONDS = 1.5  # the same after Ctrl-C: somebody is waiting for the prompt
 _MAX_MOVES = 3  # of a task whose machine is lost: machines that die again and again need a person
 _QUICK_SECONDS, _MAX_QUICK_DEATHS = 10.0, 3  # a worker that is killed so soon, so often, is not unlucky
+_MAX_PAUSE_SECONDS = 60.0  # before a standby that dies again and again is started once more
 # How a task ends that was taken away: killed or told to leave by its machine, or gone after notice (base/platform/notice.py).
 _TAKEN_AWAY = (-signal.SIGKILL, -signal.SIGTERM, 128 + signal.SIGKILL, 128 + signal.SIGTERM)
 
@@ -64,6 +65,14 @@ class _TaskState:
     started: float = 0.0
     #: how often in a row it died soon after its start
     quick_deaths: int = 0
+    #: one of the two servers of a durable task: the guard decides what its end means
+    durable: bool = False
+    #: its place is gone
+    placeless: bool = False
+    #: it was killed to be started again
+    replaced: bool = False
+    #: when it is started again
+    starts_at: float | None = None
 
 
 @dataclass
@@ -83,15 +92,28 @@ class Policy:
     _saving: bool = False
 
     def add(
-        self, label: str, serves: bool, restarts: int = 0, *, elastic: bool = False, placed: bool = True
+        self,
+        label: str,
+        serves: bool,
+        restarts: int = 0,
+        *,
+        elastic: bool = False,
+        placed: bool = True,
+        durable: bool = False,
     ) -> None:
-        """A task that has been started, or, if it is not `placed`, one that a place is looked for."""
-        self.tasks[label] = _TaskState(serves, restarts, elastic, running=placed, seeking=not placed)
+        """A task that has been started, or, if it is not `placed`, one that a place is looked for.
+
+        The end of a `durable` one is no failure: `on_restart` or `on_lost` follows.
+        """
+        self.tasks[label] = _TaskState(
+            serves, restarts, elastic, running=placed, seeking=not placed, durable=durable
+        )
 
     @property
     def deadline(self) -> float | None:
         """When `on_time` has something to do."""
-        return self._kill_at
+        starts = [task.starts_at for task in self.tasks.values() if task.starts_at is not None]
+        return min([*starts, *([self._kill_at] if self._kill_at is not None else [])], default=None)
 
     @property
     def running(self) -> list[str]:
@@ -114,10 +136,18 @@ class Policy:
         """Whether tasks have been told to end."""
         return self._stopping is not None
 
+    @property
+    def serving(self) -> bool:
+        """Whether the servers have not been told to end."""
+        return self._stopping is None or self._saving
+
     def on_exit(self, label: str, code: int, now: float, lost: bool = False) -> list[Start | Send | Seek]:
         """A task has ended. It is `lost` if its place is gone: its machine has died, or was taken away."""
         task = self.tasks[label]
         task.running, task.code = False, code
+        if task.durable and self.serving:
+            task.placeless |= lost
+            return self._again(label, now) if task.replaced else []
         actions: list[Start | Send | Seek] = []
         if (code != 0 or lost) and not self.stopping:
             comeback = self._comeback(label, task, now, lost)
@@ -145,6 +175,40 @@ class Policy:
         task.seeking, task.running, task.code, task.started = False, True, None, now
         return [Start(label)]
 
+    def on_restart(self, label: str, now: float) -> list[Start | Send | Seek]:
+        """The guard wants a standby in the place of one of the two servers of a durable task."""
+        task = self.tasks[label]
+        if not self.serving or task.replaced or task.seeking or task.starts_at is not None:
+            return []
+        if task.running:
+            task.replaced = True
+            return [Send(label, signal.SIGKILL)]
+        return self._again(label, now)
+
+    def on_lost(self, label: str, cause: str, now: float) -> list[Start | Send | Seek]:
+        """Both servers of the durable task `label` are gone; `cause` is the one that led it last.
+
+        Goes on as for a parameter server that has no standby.
+        """
+        if self.stopping:
+            return []
+        task, ended = self.tasks[label], self.tasks[cause]
+        code = ended.code if ended.code is not None else -signal.SIGKILL
+        is_lost = not task.running and task.placeless
+        if code == 0 and not is_lost:
+            return []
+        was_running, was_seeking, task.starts_at = task.running, task.seeking, None
+        comeback = self._comeback(label, task, now, is_lost)
+        if comeback is None:
+            self.failure = self.failure or Failure(cause, code, now)
+            return [] if self.keep_going else self._stop(self.failure.exit_code, now + _TERMINATE_SECONDS)
+        task.placeless = False
+        if was_seeking:  # it starts at the place that is found
+            task.running = False
+            return []
+        task.replaced = was_running
+        return [Send(label, signal.SIGKILL)] if was_running else comeback
+
     def on_signal(self, number: int, now: float) -> list[Start | Send | Seek]:
         """The user wants the run to end: at once if they say so twice."""
         # The second Ctrl-C: whoever presses it does not want to wait for tasks that save.
@@ -167,10 +231,34 @@ class Policy:
 
     def on_time(self, now: float) -> list[Start | Send | Seek]:
         """Time has passed."""
+        due = [n for n, task in self.tasks.items() if task.starts_at is not None and task.starts_at <= now]
+        actions = [action for label in due for action in self._started_again(label, now)]
         if self._kill_at is None or now < self._kill_at:
-            return []
+            return actions
         self._kill_at = None
         return [Send(label, signal.SIGKILL) for label in self.running]
+
+    def _again(self, label: str, now: float) -> list[Start | Send | Seek]:
+        """Starts one of the two servers of a durable task again: later, if it died too soon too often."""
+        task = self.tasks[label]
+        task.replaced = False
+        task.quick_deaths = task.quick_deaths + 1 if now - task.started < _QUICK_SECONDS else 0
+        if task.quick_deaths < _MAX_QUICK_DEATHS:
+            return self._started_again(label, now)
+        pause = _QUICK_SECONDS * 2.0 ** (task.quick_deaths - _MAX_QUICK_DEATHS)
+        task.starts_at = now + min(pause, _MAX_PAUSE_SECONDS)
+        return []
+
+    def _started_again(self, label: str, now: float) -> list[Start | Send | Seek]:
+        task = self.tasks[label]
+        task.starts_at = None
+        if not self.serving:
+            return []
+        if task.placeless:
+            task.placeless, task.seeking = False, True
+            return [Seek(label)]
+        task.running, task.code, task.started = True, None, now
+        return [Start(label)]
 
     def _comeback(
         self, label: str, task: _TaskState, now: float, lost: bool

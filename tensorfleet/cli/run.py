@@ -9,10 +9,10 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from tensorfleet.base.run_status import ALONE, STATUS
 from tensorfleet.cli.dashboard.launched import LaunchedPage
@@ -24,6 +24,10 @@ from tensorfleet.cli.output import Output, Progress, log_path
 from tensorfleet.cli.plan import INSPECT, MADE, NOTICE, STAYS, TOKEN, Place, Task
 from tensorfleet.cli.policy import Failure, Policy, Seek, Send, Start
 from tensorfleet.cli.registry import Entry
+from tensorfleet.cli.replicas import ServerPair
+
+if TYPE_CHECKING:
+    from tensorfleet.cli.guarding import RunGuards
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _REDRAW_SECONDS = 0.5  # of the status line
@@ -56,7 +60,17 @@ class _Signal(NamedTuple):
     number: int
 
 
-_Event: TypeAlias = _Line | _Exit | _Found | _Signal | _Note
+class _Restart(NamedTuple):
+    label: str
+
+
+class _Lost(NamedTuple):
+    label: str
+    cause: str
+    text: str
+
+
+_Event: TypeAlias = _Line | _Exit | _Found | _Signal | _Note | _Restart | _Lost
 
 
 class _NeverStarted:
@@ -99,8 +113,9 @@ class Launcher:
         page: LaunchedPage | None = None,
         wanted: dict[str, Wanted] | None = None,
         unplaced: frozenset[str] = frozenset(),
+        pairs: Sequence[ServerPair] = (),
     ) -> None:
-        """`wanted` are the requests for places by label; the tasks in `unplaced` have none yet."""
+        """`wanted` are the requests for places by label; the tasks in `unplaced` have none yet; `pairs` are durable."""
         log_dir = settings.log_dir
         self._settings = settings
         self._engine = engine
@@ -116,6 +131,7 @@ class Launcher:
         silent = [task.label for task in tasks if not task.address and task.host is None]
         ports = free_ports(len(silent))
         self._inspects = {label: f"127.0.0.1:{port}" for label, port in zip(silent, ports, strict=True)}
+        self._durable = frozenset(label for pair in pairs for label in pair.labels)
         self._tasks = {task.label: self._as_told(task) for task in tasks}
         self._events: queue.SimpleQueue[_Event] = queue.SimpleQueue()
         self._room = threading.Semaphore(_MAX_UNPRINTED_LINES)
@@ -129,11 +145,13 @@ class Launcher:
                 settings.restarts,
                 elastic=task.job in settings.elastic,
                 placed=task.label not in unplaced,
+                durable=task.label in self._durable,
             )
         self._output = output or Output(list(self._tasks), sys.stdout, log_dir)
         self._progress = Progress(self._start_time, self._statuses)
         token = tasks[0].environment.get(TOKEN) or os.environ.get(TOKEN, "")
         self._moves = Moves(token, self.on_note)
+        self._guards = _guards_for(pairs, self, self._moves, token)
         self._page = page
         if page is not None:
             page.note = self.on_note
@@ -157,6 +175,9 @@ class Launcher:
     def on_exit(self, label: str, code: int, lost: str | None = None) -> None:
         """A task has ended, or its place is gone."""
         self._events.put(_Exit(label, code, lost))
+        # At once: lines that are still to be printed must not hold up the standby.
+        if self._guards is not None:
+            self._guards.exited(label, code, lost)
 
     def on_place(self, label: str, place: Place) -> None:
         """A place that was looked for."""
@@ -165,6 +186,16 @@ class Launcher:
     def on_note(self, text: str) -> None:
         """A line for the user."""
         self._events.put(_Note(text))
+
+    # -- what the guards of durable tasks tell ---------------------------------------------------------
+
+    def on_restart(self, label: str) -> None:
+        """A standby is to be started in the place of a task."""
+        self._events.put(_Restart(label))
+
+    def on_lost(self, label: str, cause: str, text: str) -> None:
+        """Both servers of a durable task are gone."""
+        self._events.put(_Lost(label, cause, text))
 
     # -- the loop ------------------------------------------------------------------------------------
 
@@ -176,6 +207,8 @@ class Launcher:
                     self._start(label)
                 for label in self._policy.seeking:
                     self._seek(label)
+                if self._guards is not None:
+                    self._guards.start()
                 while self._policy.exit_code is None:
                     self._step()
                 self._print_the_rest()
@@ -186,6 +219,7 @@ class Launcher:
         finally:
             # Whatever ended the loop, no task outlives the launcher. A slow printer must not hold up its engine.
             self._room.release(_MAX_UNPRINTED_LINES)
+            self._close_guards()
             self._engine.close()
             self._moves.close()
             self._entry.remove()
@@ -204,7 +238,8 @@ class Launcher:
             added[INSPECT] = f"{task.label}@{self._inspects[task.label]}"
         if self._settings.made:
             added[MADE] = str(self._settings.made)
-        if task.serves and (self._settings.restarts or self._settings.elastic):
+        stays = self._settings.restarts or self._settings.elastic or task.label in self._durable
+        if task.serves and stays:
             added[STAYS] = "1"
         if self._settings.grace and not task.serves:
             added[NOTICE] = f"{self._settings.grace:g}"
@@ -258,7 +293,24 @@ class Launcher:
                 return self._take_place(event, now)
             case _Exit():
                 return self._take_exit(event, now)
+            case _Restart(label):
+                if self._guards is not None:
+                    self._guards.stand_by(label, True)
+                return self._policy.on_restart(label, now)
+            case _Lost():
+                return self._take_lost(event, now)
         return []
+
+    def _take_lost(self, event: _Lost, now: float) -> list[Start | Send | Seek]:
+        if self._guards is not None:
+            self._guards.stand_by(event.label, False)
+        failed_before = self._policy.failure
+        actions = self._policy.on_lost(event.label, event.cause, now)
+        if self._policy.failure is not None and failed_before is None:
+            self._failed.append(event.cause)
+        if event.text:
+            self._output.note(event.text)
+        return actions
 
     def _take_place(self, event: _Found, now: float) -> list[Start | Send | Seek]:
         actions = self._policy.on_place(event.label, now)
@@ -273,7 +325,7 @@ class Launcher:
         stopping = self._policy.stopping
         actions = self._policy.on_exit(label, code, now, lost is not None)
         comes_back = actions[:1] in ([Start(label)], [Seek(label)])
-        if lost and not stopping:
+        if lost and not stopping and label not in self._durable:
             then = "Looking for another place" if comes_back else "It does not come back"
             self._output.note(f"{label} is lost: {lost}. {then}.")
         # A worker that leaves after another has finished has not failed, nor has one that comes back.
@@ -296,6 +348,8 @@ class Launcher:
             )
 
     def _do(self, action: Start | Send | Seek) -> None:
+        if not self._policy.serving:
+            self._close_guards()  # before the servers are told to end
         if isinstance(action, Send):
             if action.label in self._running:
                 self._running[action.label].send(action.number)
@@ -304,12 +358,20 @@ class Launcher:
         else:
             self._start_again(action.label)
 
+    def _close_guards(self) -> None:
+        guards, self._guards = self._guards, None
+        if guards is not None:
+            guards.close()
+
     def _start_again(self, label: str) -> None:
         """Starts a task that died, or that has a place now."""
         task = self._tasks[label]
         where = f" on {task.host.shown}" if task.host else ""
         came_late = label not in self._started
-        self._output.note(f"{label}{where} joins." if came_late else f"{label}{where} died; restarting it.")
+        if label not in self._durable:
+            self._output.note(
+                f"{label}{where} joins." if came_late else f"{label}{where} died; restarting it."
+            )
         try:
             self._start(label)
         except (EngineError, OSError) as error:
@@ -324,7 +386,8 @@ class Launcher:
 
     def _start(self, label: str) -> None:
         task = self._tasks[label]
-        running = self._engine.start(self._moves.told(task), self)
+        told = self._moves.told(task if self._guards is None else self._guards.begin(task))
+        running = self._engine.start(told, self)
         self._started.add(label)
         self._running[label] = running
         self._tell(task, running, "running")
@@ -381,3 +444,17 @@ class Launcher:
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
+
+
+def _guards_for(
+    pairs: Sequence[ServerPair], launcher: Launcher, moves: Moves, token: str
+) -> RunGuards | None:
+    """The guards of the durable tasks, if there are any."""
+    if not pairs:
+        return None
+    from tensorfleet.cli.guarding import RunGuards
+    from tensorfleet.cluster.transport.token import secure
+
+    if token:
+        secure(token=token)
+    return RunGuards(pairs, launcher, moves.known)

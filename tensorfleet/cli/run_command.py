@@ -15,6 +15,7 @@ from tensorfleet.cli import plan as planning
 from tensorfleet.cli.dashboard.launched import launched_page, wanted_place
 from tensorfleet.cli.engines.base import EngineError, RunEngine, RunOptions, TaskResources
 from tensorfleet.cli.engines.registry import make_engine
+from tensorfleet.cli.replicas import MAX_REPLICAS
 from tensorfleet.cli.run import RunSettings
 from tensorfleet.cli.run_request import MakeOutput, PlannedRun, RunRequest
 from tensorfleet.cli.scripts.packages import file_of
@@ -27,6 +28,7 @@ _SCRIPT, _OUTPUT = "The script", "Output"
 _GRACE_SECONDS = (
     30.0  # where machines are taken away with notice: Kubernetes gives 30 s if not told otherwise
 )
+_IN_A_POD = "KUBERNETES_SERVICE_HOST"  # set in every pod
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)i?B?", re.IGNORECASE)
 
 
@@ -150,6 +152,15 @@ def run(
     restart: Annotated[
         int, typer.Option(min=0, help="Restart a failed task up to this many times.", rich_help_panel=_ENDS)
     ] = 0,
+    replicas: Annotated[
+        int,
+        typer.Option(
+            metavar="0|1",
+            help="Start a standby for each parameter server (1). It has every update, and takes over when the parameter "
+            "server dies: no step fails, and no update is lost.",
+            rich_help_panel=_ENDS,
+        ),
+    ] = 0,
     keep_going: Annotated[
         bool,
         typer.Option(
@@ -255,6 +266,7 @@ def run(
         raise typer.BadParameter(
             f"{log_format!r} is not a format. Use text or json.", param_hint="--log-format"
         )
+    _check_replicas(replicas, on, print_manifests, dry_run)
     given = list(arguments or [])
     most, least = _numbers_of_workers(workers)
     # `run train.py --ps 2` is a frequent slip. Counts after the script are ours only if none came before it.
@@ -292,7 +304,7 @@ def run(
         engine = make_engine(on, options)
         asked = Asked(ps, most, chief, evaluator, _numbers(job or []), least)
         resources = TaskResources(cpus_per_task, _bytes_of(memory), gpus_per_worker or 0)
-        request = RunRequest.of(wishes, asked, engine, resources)
+        request = RunRequest.of(wishes, asked, engine, resources, durable=replicas > 0)
         if dry_run or print_manifests:
             _show(request, engine, print_manifests)
             return
@@ -315,6 +327,29 @@ def run(
         if page is not None:
             page.close(code)
     raise typer.Exit(code)
+
+
+def _check_replicas(replicas: int, on: str, prints: bool, dry_run: bool) -> None:
+    """Raises `typer.BadParameter` for a number of standbys that there cannot be, or where nobody would guard them."""
+    if replicas not in (0, MAX_REPLICAS):
+        raise typer.BadParameter(
+            f"A parameter server has no standby (0) or one (1), not {replicas}. Use --replicas 1.",
+            param_hint="--replicas",
+        )
+    if not replicas or on != "kubernetes" or dry_run:
+        return
+    if prints:
+        raise typer.BadParameter(
+            "Manifests have no launcher, which decides who leads a durable parameter server. Leave out --print to let "
+            "this command run the tasks.",
+            param_hint="--replicas",
+        )
+    if _IN_A_POD not in os.environ:
+        raise typer.BadParameter(
+            "This machine does not reach the pods, and so cannot tell which servers are alive. Start the command in a pod "
+            "(examples/kubernetes/launcher.yaml).",
+            param_hint="--replicas",
+        )
 
 
 def _show(request: RunRequest, engine: RunEngine, as_manifests: bool) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
@@ -23,6 +23,13 @@ from tensorfleet.cli.placing import (
     wanted_for,
 )
 from tensorfleet.cli.plan import Place, Task
+from tensorfleet.cli.replicas import (
+    PRIMARY_JOB,
+    ServerPair,
+    check_standbys_in_file,
+    with_standbys,
+    with_standbys_wanted,
+)
 from tensorfleet.cli.run import Launcher, RunSettings
 from tensorfleet.cli.task_counts import Asked, Counts, counts_for, counts_in_file, spoken
 
@@ -40,21 +47,32 @@ class RunRequest:
     counts: Counts | None
     wanted: list[Wanted]
     token: str
+    #: whether each parameter server has a standby
+    durable: bool = False
 
     @classmethod
     def of(
-        cls, wishes: planning.Wishes, asked: Asked, engine: RunEngine, resources: TaskResources
+        cls,
+        wishes: planning.Wishes,
+        asked: Asked,
+        engine: RunEngine,
+        resources: TaskResources,
+        durable: bool = False,
     ) -> RunRequest:
         """What the user asks for, or the engine's configuration says. Raises ValueError for what cannot run."""
         token = token_for(Path(wishes.script), engine.name == "local")
         named = engine.jobs()
         cluster_file = engine.options.cluster_file
         if named is not None and cluster_file is not None:
+            check_standbys_in_file(cluster_file, named, durable)
+            named = {job: count for job, count in named.items() if job != planning.STANDBY_JOB}
             counts: Counts | None = counts_in_file(wishes, asked, cluster_file, named)
         else:
             counts = counts_for(wishes, asked)
         wanted = wanted_for(counts, resources) if counts else [wanted_alone(resources)]
-        return cls(wishes, counts, wanted, token)
+        if durable:
+            wanted = with_standbys_wanted(wanted, wishes.script)
+        return cls(wishes, counts, wanted, token, durable)
 
     @property
     def at_once(self) -> list[Wanted]:
@@ -68,9 +86,14 @@ class RunRequest:
 
     def tasks_at(self, places: Mapping[str, Place]) -> list[Task]:
         """The tasks with their commands, at these places."""
+        return self.planned_at(places)[0]
+
+    def planned_at(self, places: Mapping[str, Place]) -> tuple[list[Task], list[ServerPair]]:
+        """The tasks with their commands, at these places; and those that are durable."""
         if self.counts is None:
-            return planning.plan_alone(self.wishes, places[self.wanted[0].label].host)
-        return tasks_at(self.wishes, self.counts, places, self.token)
+            return planning.plan_alone(self.wishes, places[self.wanted[0].label].host), []
+        tasks = tasks_at(self.wishes, self.counts, places, self.token)
+        return with_standbys(tasks, places, Path(self.wishes.script)) if self.durable else (tasks, [])
 
 
 class PlannedRun:
@@ -111,9 +134,9 @@ class PlannedRun:
         request, settings = self._request, self._settings
         fixed = self._engine.fixed_places(request.wanted)
         places = {**fixed, **self._engine.reserve(request.at_once, _Notes())}
-        tasks = request.tasks_at(places)
+        tasks, pairs = request.planned_at(places)
         made = (settings.log_dir / "cluster.json").absolute() if self._guesses and settings.log_dir else None
-        code = self._launch(tasks, replace(settings, made=made), page)
+        code = self._launch(tasks, replace(settings, made=made), page, pairs)
         if made and made.exists() and code < 128:  # not interrupted
             counts = json.loads(made.read_text())
             made.unlink()
@@ -121,11 +144,23 @@ class PlannedRun:
                 f"tensorfleet: {settings.script} creates a cluster of {spoken(counts)}. Restarting with these tasks.",
                 file=sys.stderr,
             )
-            ports = iter(free_ports(sum(counts.values())))
-            code = self._launch(planning.plan_again(request.wishes, tasks, counts, ports), settings, page)
+            code = self._launch_again(tasks, counts, page)
         return code
 
-    def _launch(self, tasks: list[Task], settings: RunSettings, page: LaunchedPage | None) -> int:
+    def _launch_again(self, tasks: list[Task], counts: dict[str, int], page: LaunchedPage | None) -> int:
+        request = self._request
+        ports = iter(free_ports(2 * sum(counts.values())))
+        tasks = planning.plan_again(request.wishes, tasks, counts, ports)
+        pairs: list[ServerPair] = []
+        if request.durable:
+            labels = [f"{planning.STANDBY_JOB}/{task.index}" for task in tasks if task.job == PRIMARY_JOB]
+            places = {label: Place(f"127.0.0.1:{next(ports)}") for label in labels}
+            tasks, pairs = with_standbys(tasks, places, Path(request.wishes.script))
+        return self._launch(tasks, self._settings, page, pairs)
+
+    def _launch(
+        self, tasks: list[Task], settings: RunSettings, page: LaunchedPage | None, pairs: Sequence[ServerPair]
+    ) -> int:
         request = self._request
         logs = settings.log_dir or Path()
         placed = {one.label for one in request.at_once}
@@ -138,6 +173,7 @@ class PlannedRun:
             page,
             {one.label: one for one in request.wanted},
             unplaced,
+            pairs,
         )
         return launcher.go()
 

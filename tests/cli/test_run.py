@@ -184,7 +184,7 @@ def test_runs_are_listed_and_can_be_stopped(here):
     with launched(here, *CLUSTER, "train.py", "--", "--what", "wait") as launch:
         launch.read_until("waiting", 2)
         listed = run(here, "ps").stdout
-        assert listed.startswith("r  train.py  (launcher ")
+        assert listed.startswith("r  train.py  (on local, launcher ")
         assert "worker/1" in listed and "running" in listed
         stopped = run(here, "stop", "r")
         assert (stopped.code, stopped.stdout) == (0, "r: stopped\n")
