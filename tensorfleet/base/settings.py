@@ -106,6 +106,11 @@ SILENT_SECONDS = _seconds(
     "How long a task may be silent before a step that waits for it fails. A machine that swaps may need more.",
     at_least=0.1,
 )
+FAILOVER_SECONDS = _seconds(
+    "FAILOVER_SECONDS",
+    30.0,
+    "How long a step looks for another server of a durable parameter server that was lost, before it fails.",
+)
 STEP_SECONDS = _seconds(
     "STEP_SECONDS", _DAY, "How long a hook waits for the global step to move before it fails."
 )
@@ -209,6 +214,10 @@ MOVED = _text(
     "MOVED",
     "Where tasks are whose address in the ClusterSpec is not the one to connect to: a JSON object.",
     internal=True,
+)
+PLACES = _text(
+    "PLACES",
+    "The places where this durable task may be, as a JSON list of addresses. Set by the launcher.",
 )
 NOTICE_SECONDS = _seconds(
     "NOTICE_SECONDS",

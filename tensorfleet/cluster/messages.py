@@ -11,6 +11,7 @@ sends from those two.
 from __future__ import annotations
 
 import dataclasses
+import json
 import struct
 import typing
 from dataclasses import dataclass
@@ -52,6 +53,8 @@ WHOLE_STEP = (1 << 40) - 1
 TRACED, AGAIN, BY_OP, VERSIONS = 1, 2, 4, 8
 #: which part of a copy of its state a primary sends to a new standby
 BEGINS, ENDS = 1, 2
+#: how the error begins that a server of a durable task answers with when another server leads the task
+GIVEN_UP = "This server was given up"
 #: the fields of a message that says nothing
 NOTHING = b""
 
@@ -300,12 +303,13 @@ class Replicate(Request[Done]):
     number: int
     #: BEGINS, ENDS: the first and the last part of a copy of the state
     part: int
-    #: JSON: a list of changes (cluster/durability/changes.py)
-    changes: bytes
+    #: as cluster/durability/changes.py reads them
+    changes: list[Any]
 
     def encode(self) -> bytes:
         """The fields as bytes."""
-        return self.layout.pack(self.epoch, self.number, self.part) + self.changes
+        said = json.dumps(self.changes, separators=(",", ":")).encode()
+        return self.layout.pack(self.epoch, self.number, self.part) + said
 
     @classmethod
     def decode(cls, fields: bytes) -> Replicate:
@@ -313,9 +317,13 @@ class Replicate(Request[Done]):
         if len(fields) < cls.layout.size:
             raise malformed(f"Replicate has {len(fields)} bytes, not {cls.layout.size} or more")
         epoch, number, part = cls.layout.unpack_from(fields)
-        if part > BEGINS | ENDS:
-            raise malformed("Replicate has no such part")
-        return cls(epoch, number, part, fields[cls.layout.size :])
+        try:
+            changes = json.loads(fields[cls.layout.size :])
+        except ValueError:
+            changes = None
+        if part > BEGINS | ENDS or not isinstance(changes, list):
+            raise malformed("Replicate has no such part, or no list of changes")
+        return cls(epoch, number, part, changes)
 
     def carries(self) -> None:
         """The changes know their arrays."""

@@ -19,6 +19,8 @@ import numpy as np
 from tensorfleet.base import counters, errors, logging, settings
 from tensorfleet.base.naming import export
 from tensorfleet.cluster import messages
+from tensorfleet.cluster.durability.replica import Replica
+from tensorfleet.cluster.durability.role import State
 from tensorfleet.cluster.inspection import signal_report, topics
 from tensorfleet.cluster.master.placer import task_name
 from tensorfleet.cluster.membership import address_rewriting, orphan, shutdown
@@ -50,6 +52,8 @@ _CLIENT_SILENCE_FACTOR = 8  # times the silence allowed to a task: a client may 
 _servers: dict[str, Server] = {}
 _ended: set[str] = set()  # targets of servers whose `join` has returned
 _lock = threading.Lock()
+# What a server that does not lead its task refuses.
+_FOR_LEADERS = {messages.REGISTER, messages.PUSH, messages.RESET, messages.DESCRIBE}
 
 
 def server_at(target: str) -> Server | None:
@@ -125,6 +129,8 @@ class Server:
         self.config = self._server_def.default_session_config
         _share_cores(self.cluster, self.job, self.index)
         self.worker = Worker(self.task, self.config)
+        #: what makes this task durable, if it is
+        self.replica: Replica | None = None
         self.incarnation = secrets.randbits(63)
         self._shorts = ShortRequests(self.worker, self._fail)
         self._stopping = threading.Event()
@@ -142,6 +148,9 @@ class Server:
         with _lock:
             _servers[self._target] = self
         self._started = False
+        places = settings.PLACES()
+        if places and start:
+            self.make_durable(json.loads(places), State.WAITING)
         if start or only_serves:
             self.start()
         if only_serves:
@@ -250,7 +259,23 @@ class Server:
             job: tasks if isinstance(tasks, list) else {str(i): address for i, address in tasks.items()}
             for job, tasks in self.cluster.as_dict().items()
         }
-        return messages.Welcome(self.incarnation, self.task, self.job, self.index, jobs)
+        replica = self.replica
+        if replica is None:
+            return messages.Welcome(self.incarnation, self.task, self.job, self.index, jobs)
+        return messages.Welcome(
+            self.incarnation,
+            self.task,
+            self.job,
+            self.index,
+            jobs,
+            replica.places,
+            replica.epoch,
+            replica.stands_by,
+        )
+
+    def make_durable(self, places: list[str], state: State) -> None:
+        """Has this server lead its task with a standby, or stand by itself, as the guard of the cluster decides."""
+        self.replica = self.worker.replica = Replica(self.worker, places, state)
 
     def _serve(self, channel: wire.Channel, hello: messages.Hello) -> None:
         """Answers one client's messages until it leaves."""
@@ -317,12 +342,16 @@ class Server:
                 waited = self._run(channel, frame)
                 took = time.perf_counter() - began
                 channel.busy_seconds += took - waited
-                channel.short_requests = channel.short_requests + 1 if took < SHORT_SECONDS else 0
+                is_short = took < SHORT_SECONDS and self.replica is None
+                channel.short_requests = channel.short_requests + 1 if is_short else 0
             elif frame.kind == messages.BOARD:
                 self._show(channel, frame.read(messages.Board))
             elif frame.kind == messages.INSPECT:
                 channel.inspects = True  # the load of a task is not what those cause who look at it
                 self._inspect(channel, client, frame.read(messages.Inspect))
+            elif frame.kind == messages.REPLICATE:
+                part = frame.read(messages.Replicate)
+                self._led().take(channel, part, frame.tensors)
             elif frame.kind == messages.STOP:
                 self._stop_as_told(channel, frame.read(messages.Stop))
                 return False
@@ -338,7 +367,7 @@ class Server:
 
     def _run(self, channel: wire.Channel, frame: wire.Frame, tracing: StageTracing | None = None) -> float:
         """Runs a stage and answers with its results. Gives the seconds that it has waited for others."""
-        session, step, stage, total, timeout, how, _ = Run.unpack(frame.fields)
+        session, step, stage, total, timeout, how, oldest = Run.unpack(frame.fields)
         if tracing is None and (how & TRACED or recording.current is not None):
             with StageTracing(self.worker, channel, frame) as tracing:
                 return self._run(channel, frame, tracing)
@@ -347,7 +376,7 @@ class Server:
         if how & VERSIONS:
             asker.versions = VariableVersions()
         run = self.worker.run_again if how & AGAIN else self.worker.run
-        results = run(session, step, stage, total, timeout, frame.tensors, observer, asker)
+        results = run(session, step, stage, total, timeout, frame.tensors, observer, asker, oldest)
         if not asker.is_answered():
             channel.handed = asker
             if tracing is None:  # most steps are not traced, and need no struct to say so
@@ -363,6 +392,8 @@ class Server:
 
     def _show(self, channel: wire.Channel, request: messages.Board) -> None:
         """Tells the client of a board with the variables that a stage reads, if there is one."""
+        if self.replica is not None:
+            self.replica.need()
         board = self.worker.board(request.session, request.stage) if channel.shares_memory else None
         descriptor = board.opened() if board is not None else None
         if board is None or descriptor is None:
@@ -389,8 +420,17 @@ class Server:
         op = known.op.name if known.op is not None else None
         channel.say(messages.Failed(known.error_code, known.message, op))
 
+    def _led(self) -> Replica:
+        if self.replica is None:
+            raise errors.FailedPreconditionError(
+                None, None, f"{self.task} is not durable: it was started without {settings.PLACES.name}."
+            )
+        return self.replica
+
     def _other(self, frame: wire.Frame, client: str) -> messages.Answer:
         """Handles every request that does not run a stage, and gives the answer."""
+        if self.replica is not None and frame.kind in _FOR_LEADERS and self.replica.stands_by:
+            self.replica.need()
         match frame.read(messages.request_of(frame.kind)):
             case messages.Register() as request:
                 self.worker.register(client, request, frame.tensors)
@@ -406,6 +446,8 @@ class Server:
                 self._notices.heard(request.task, request.served)
             case messages.Moved() as request:
                 moved_addresses.learn(request.addresses)
+            case messages.Lead() as request:
+                return self._led().lead(request)
             case messages.Describe():
                 return messages.Description(self.worker.devices(), self.joined, self.worker.dropped())
         return messages.Done()  # Ping asks for no more, and Return was heard already
@@ -475,6 +517,8 @@ class Server:
         self._shorts.close()
         for channel in list(self._channels):
             channel.close()
+        if self.replica is not None:
+            self.replica.close()
         self.worker.close()
 
     def _abandon_after_fork(self) -> None:

@@ -26,7 +26,7 @@ from tensorfleet.runtime.engine_protocol import Engine
 from tensorfleet.runtime.placement_log import PlacementLog
 from tensorfleet.runtime.resources import RandomStreams, ResourceManager
 from tensorfleet.runtime.scheduling.program import Program
-from tensorfleet.runtime.scheduling.step import ExecutionContext, MeasuredContext
+from tensorfleet.runtime.scheduling.step import ExecutionContext, MeasuredContext, StageGuard
 from tensorfleet.runtime.scheduling.threads import Pool
 from tensorfleet.runtime.variable_versions import VariableVersions, WatchedVariables
 from tensorfleet.state.accumulators import maximums
@@ -187,21 +187,22 @@ class LocalEngine(Engine[Program]):
         pool: int = 0,
         timer: StepTimer | None = None,
         versions: VariableVersions | None = None,
+        guard: StageGuard | None = None,
     ) -> Values:
         """Runs one step, in a pool of the session's. `began` is told the step, if it is one that can be cancelled.
 
-        `versions` notes which variables it reads and updates.
+        `versions` notes which variables it reads and updates. `guard` runs its items, on a durable server.
         """
         threads = self._pools[0] if not pool else self._pool(pool)
         if collector is not None and collector.by_op:
             program = program.by_op()
         timeout = timeout_ms if timeout_ms > 0 else self._timeout
         deadline = time.monotonic() + timeout / 1000 if timeout else None
-        if timer is None and versions is None:
+        if timer is None and versions is None and guard is None:
             ctx = ExecutionContext(self.resources, self.streams, deadline, not program.inline)
         else:
             ctx = measured = MeasuredContext(self.resources, self.streams, deadline, not program.inline)
-            measured.timer, measured.versions = timer, versions
+            measured.timer, measured.versions, measured.guard = timer, versions, guard
             if versions is not None:
                 versions.watched = self.watched.stores
         ctx.private, ctx.task = self.private, self._task

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tensorfleet.base.types import Array
     from tensorfleet.graph.operation import Operation
     from tensorfleet.runtime.variable_packs import VariablePack
+    from tensorfleet.state.recording import Recorder
 
 _order = itertools.count()
 _MAX_UPDATES_BETWEEN_READS = 4  # of a variable that counts as read again and again
@@ -56,6 +57,7 @@ class VariableStore:
         "place",
         "read_bytes",
         "reads",
+        "recorder",
         "row_update_bytes",
         "row_updates",
         "version",
@@ -72,6 +74,8 @@ class VariableStore:
         self.version = 0
         self._handed_out = -1  # the version that was
         self.boards: tuple[tuple[Any, int], ...] = ()  # with its place on each
+        #: who keeps a copy of it, on a durable server; it is told where boards are
+        self.recorder: Recorder | None = None
         self.lock = threading.RLock()
         self.gate = threading.Lock()
         #: how often it was read and how many bytes of it, for statistics: `VariableUses.settle` brings them up to date
@@ -229,14 +233,24 @@ class VariableStore:
         if self.boards:
             self.show()
 
-    def rows_touched(self, size: int) -> None:
+    def rows_touched(self, indices: np.ndarray, size: int) -> None:
         """Counts an update of rows of so many bytes."""
         self.row_updates += 1
         self.row_update_bytes += size
-        self.touched()
+        if self.recorder is not None:
+            self.version += 1
+            self.recorder.rows_changed(self, indices)
+        else:
+            self.touched()
 
     def show(self) -> None:
-        """Copies the new value to the variable's boards. The caller holds the lock."""
+        """Copies the new value to the variable's boards. The caller holds the lock.
+
+        On a durable server its recorder does so, when the change cannot be lost any more.
+        """
+        if self.recorder is not None:
+            self.recorder.changed(self)
+            return
         for board, place in self.boards:
             board.post(place, self.value)
 
@@ -271,6 +285,8 @@ class ResourceManager:
         self._containers: dict[str, dict[tuple[str, str], Any]] = {}
         self.uses = VariableUses()
         self.epoch = 0  # how often resources were dropped: what was looked up before may be gone
+        #: on a durable server, is told container, kind and name of each resource that is made, and the resource
+        self.adopt: Callable[[str, str, str, Any], None] | None = None
 
     def get(self, container: str, kind: str, name: str, make: Callable[[], Any]) -> Any:
         """The resource of that kind and name, made at the first call."""
@@ -280,6 +296,8 @@ class ResourceManager:
             # Made under the lock: two steps must not make two queues of one name.
             if resource is None:
                 resource = shelf[(kind, name)] = make()
+                if self.adopt is not None:
+                    self.adopt(container, kind, name, resource)
             return resource
 
     def of_kind(self, *kinds: str) -> list[Any]:
@@ -347,6 +365,15 @@ class RandomStreams:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._streams: dict[Any, _Stream] = {}
+        self._given: dict[str, Array] = {}
+
+    def begin_at(self, states: dict[str, Array]) -> None:
+        """Has the streams of some ops begin where those of a lost server were."""
+        self._given.update(states)
+
+    def states(self) -> list[tuple[Any, Array]]:
+        """Every op that has drawn, with the state of its stream."""
+        return [(op, stream.state) for op, stream in self._streams.items()] if self._streams else []
 
     def take(self, op: Operation, blocks: int) -> np.ndarray:
         """The op's current state; the next taker starts `blocks` later."""
@@ -374,6 +401,8 @@ class RandomStreams:
         with self._lock:
             if op not in self._streams:
                 seed, seed2 = op._attrs["seed"], op._attrs["seed2"]
-                state = philox.initial_state(seed, seed2) if seed or seed2 else philox.random_state()
+                state = self._given.pop(op.name, None)
+                if state is None:
+                    state = philox.initial_state(seed, seed2) if seed or seed2 else philox.random_state()
                 self._streams[op] = _Stream(state)
             return self._streams[op]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from tensorfleet.base.shapes import TensorShape, shape_text
 from tensorfleet.kernels.aligned_memory import is_fixed
 from tensorfleet.state.long_waits import Awaited
 from tensorfleet.state.queues import COMPLETE, STUCK, Attempt, Signal
+
+if TYPE_CHECKING:
+    from tensorfleet.state.recording import Recorder
 
 
 def maximums(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
@@ -51,6 +54,9 @@ class TakeGradientAttempt(Attempt):
 class Accumulator(Awaited):
     """The sum of dense gradients."""
 
+    #: who keeps a copy of it, on a durable server
+    recorder: Recorder | None = None
+
     def __init__(self, name: str, shape: TensorShape, reduction: str) -> None:
         super().__init__()
         self.name = name
@@ -68,6 +74,8 @@ class Accumulator(Awaited):
     def apply(self, local_step: int, *gradient: np.ndarray | None, owner: str = "") -> bool:
         """Adds a gradient; False when it is stale."""
         with self._lock:
+            if self.recorder is not None:
+                self.recorder.changed(self)
             if local_step < self.step:
                 self.dropped[owner] += 1
                 return False
@@ -86,6 +94,24 @@ class Accumulator(Awaited):
         """Gradients computed for earlier steps are stale from now on."""
         with self._lock:
             self.step = step
+            if self.recorder is not None:
+                self.recorder.changed(self)
+
+    def try_now(self, attempt: Attempt) -> bool:
+        """Takes if that is possible now, with a recorder. If not, the event of the attempt tells when to try again."""
+        with self._lock:
+            if attempt.done:
+                return True
+            if attempt not in self._taking:
+                self._taking.append(attempt)
+            if self._taking[0] is attempt and attempt.advance(self) == COMPLETE:
+                self._taking.popleft()
+                attempt.done = True
+                if self.recorder is not None:
+                    self.recorder.changed(self)
+                self._serve()
+            attempt.event = Signal()
+            return attempt.done
 
     def submit(self, attempt: Attempt) -> bool:
         """Starts taking. True when that is complete at once; otherwise its event tells."""
@@ -114,7 +140,35 @@ class Accumulator(Awaited):
                 attempt.error = errors.CancelledError(None, None, f"{attempt.verb} operation was cancelled")
                 attempt.finish()
 
+    def content(self) -> tuple[dict[str, Any], list[Any]]:
+        """Its state for a copy: numbers, and arrays."""
+        numbers = {
+            "count": self.count,
+            "step": self.step,
+            "applied": self.applied,
+            "taken": self.taken,
+            "dropped": dict(self.dropped),
+        }
+        return numbers, self._arrays()
+
+    def restore(self, numbers: dict[str, Any], arrays: Sequence[Any]) -> None:
+        """Takes over the state of a copy."""
+        self.count, self.step = numbers["count"], numbers["step"]
+        self.applied, self.taken = numbers["applied"], numbers["taken"]
+        self.dropped = Counter(numbers["dropped"])
+        self._set_arrays(arrays)
+
+    def _arrays(self) -> list[Any]:
+        return [] if self._sum is None else [self._sum]
+
+    def _set_arrays(self, arrays: Sequence[Any]) -> None:
+        self._sum = np.array(arrays[0]) if arrays else None
+
     def _serve(self) -> None:
+        if self.recorder is not None:
+            if self._taking and self._taking[0].event is not None:
+                self._taking[0].event.set()
+            return
         while self._taking and self._taking[0].advance(self) == COMPLETE:
             self._taking.popleft().finish()
 
@@ -162,6 +216,12 @@ class SparseAccumulator(Accumulator):
     def __init__(self, name: str, shape: TensorShape, reduction: str, over_all: bool = False) -> None:
         super().__init__(name, shape, reduction)
         self._over_all = over_all
+
+    def _arrays(self) -> list[Any]:
+        return [] if self._sum is None else list(self._sum)
+
+    def _set_arrays(self, arrays: Sequence[Any]) -> None:
+        self._sum = tuple(np.array(array) for array in arrays) if arrays else None
 
     def _add(self, *gradients: Any) -> None:
         indices, values, dims = gradients

@@ -28,6 +28,7 @@ from tensorfleet.state.long_waits import Awaited
 
 if TYPE_CHECKING:
     from tensorfleet.state.queue_members import Roster
+    from tensorfleet.state.recording import Recorder
 
 Element = tuple[Sequence[np.ndarray], int]
 
@@ -132,6 +133,8 @@ class PutAttempt(Attempt):
             return STUCK
         for i in range(first, end):
             queue.push(self.elements[i])
+            if queue.recorder is not None:
+                queue.recorder.put(queue, self.elements[i])
         queue.enqueued += end - first
         self.next = end
         return COMPLETE if end == count else MOVED
@@ -196,6 +199,8 @@ class CloseAttempt(Attempt):
         if queue.closed:
             self.error = errors.CancelledError(None, None, f"Queue '{queue.name}' is already closed.")
         queue.closed = True
+        if queue.recorder is not None:
+            queue.recorder.changed(queue)
         return COMPLETE
 
 
@@ -205,6 +210,8 @@ class Queue(Awaited):
     kind = "FIFOQueue"
     counted = "current"
     at_once = False  # whether several are taken when all are there, as far as they find room
+    #: who keeps a copy of it, on a durable server
+    recorder: Recorder | None = None
 
     def __init__(
         self, name: str, capacity: int, types: Sequence[DType], shapes: Sequence[TensorShape]
@@ -290,6 +297,30 @@ class Queue(Awaited):
             give_way()
         return attempt.done
 
+    def try_now(self, attempt: Attempt) -> bool:
+        """Advances an attempt if it is its turn, with a recorder. Its event tells when to try again."""
+        with self._lock:
+            if attempt.done:  # somebody has ended it
+                return True
+            line = self._line(attempt)
+            state = attempt.advance(self) if not line or line[0] is attempt else STUCK
+            if state == COMPLETE:
+                attempt.done = True
+                if line:
+                    line.popleft()
+            elif attempt not in line:
+                line.append(attempt)
+            attempt.event = Signal()
+            if state != STUCK:
+                self._wake(attempt)
+            return attempt.done
+
+    def _wake(self, but: Attempt | None = None) -> None:
+        """Wakes the first of each line: it may be able to move now."""
+        for line in (self._putting, self._taking):
+            if line and line[0] is not but and line[0].event is not None:
+                line[0].event.set()
+
     def _waited_for(self) -> bool:
         """Whether any attempt waits."""
         return bool(self._putting or self._taking)
@@ -324,6 +355,8 @@ class Queue(Awaited):
         """Closes the queue and cancels pending puts."""
         with self._lock:
             self.closed = True
+            if self.recorder is not None:
+                self.recorder.changed(self)
             self._cancel(self._putting)
             self._serve()
             answered = self._to_answer()
@@ -346,6 +379,9 @@ class Queue(Awaited):
             attempt.finish()
 
     def _serve(self) -> None:
+        if self.recorder is not None:
+            self._wake()
+            return
         moved = True
         while moved:
             # Each side may unblock the other (room for puts, elements for takes): until neither moves.

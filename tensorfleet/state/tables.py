@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 from array import array as numbers
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import repeat
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from tensorfleet.kernels.arrays import zeros_of
 from tensorfleet.kernels.hashing import murmur64
 from tensorfleet.kernels.packed_strings import Strings, together
 from tensorfleet.kernels.string_index import StringIndex
+
+if TYPE_CHECKING:
+    from tensorfleet.state.recording import Recorder
 
 #: Keys or values, one or an array of them. Strings may come packed.
 _Values: TypeAlias = "np.ndarray | Strings"
@@ -28,6 +31,9 @@ def invalid(message: str) -> Exception:
 
 class Table:
     """Keys with their values, each a single element or a row of a fixed shape."""
+
+    #: who keeps a copy of it, on a durable server
+    recorder: Recorder | None = None
 
     def __init__(
         self,
@@ -107,6 +113,16 @@ class Table:
             keys[i], values[i] = k, v
         return keys, values
 
+    def content(self) -> tuple[dict[str, Any], list[Any]]:
+        """Its state for a copy: numbers, and arrays of keys and values."""
+        keys, values = Table.export(self)
+        return {}, [keys, values]
+
+    def restore(self, numbers: dict[str, Any], arrays: Sequence[Any]) -> None:
+        """Takes over the state of a copy."""
+        keys, values = arrays
+        self.entries = dict(self.pairs(keys, values))
+
     def remove(self, keys: _Values) -> None:
         """Removes keys; missing ones are ignored."""
         raise errors.UnimplementedError(None, None, "Cannot remove from this type of lookup table.")
@@ -141,6 +157,8 @@ class StaticTable(Table):
                 )
             self.entries, self.initialized = entries, True
             self._asked, self._index = False, None
+            if self.recorder is not None:
+                self.recorder.changed(self)
 
     def find(self, keys: _Values, default: _Values) -> np.ndarray:
         """The values of keys; FailedPreconditionError before the table is filled."""
@@ -158,6 +176,15 @@ class StaticTable(Table):
         if missing.any():
             result[missing] = np.asarray(default, values.dtype).item()
         return result.reshape(np.shape(keys))
+
+    def content(self) -> tuple[dict[str, Any], list[Any]]:
+        """Its state for a copy."""
+        return {"initialized": self.initialized}, super().content()[1]
+
+    def restore(self, numbers: dict[str, Any], arrays: Sequence[Any]) -> None:
+        """Takes over the state of a copy."""
+        super().restore(numbers, arrays)
+        self.initialized, self._asked, self._index = numbers["initialized"], False, None
 
     def _indexed(self) -> tuple[StringIndex, np.ndarray] | None:
         """The keys, if they are some short strings, and their values."""
@@ -189,23 +216,31 @@ class MutableTable(Table):
         pairs = self.pairs(keys, values)
         with self.lock:
             self.entries.update(pairs)
+            if self.recorder is not None:
+                self.recorder.called(self, "insert", [np.asarray(keys), np.asarray(values)])
 
     def remove(self, keys: _Values) -> None:
         """Removes keys; one that is not in the table is skipped."""
         with self.lock:
             for key in self.rows(keys):
                 self.entries.pop(key, None)
+            if self.recorder is not None:
+                self.recorder.called(self, "remove", [np.asarray(keys)])
 
     def replace(self, keys: _Values, values: _Values) -> None:
         """These entries instead of all others."""
         pairs = self.pairs(keys, values)
         with self.lock:
             self.entries = dict(pairs)
+            if self.recorder is not None:
+                self.recorder.changed(self)
 
     def clear(self) -> None:
         """Forgets everything."""
         with self.lock:
             self.entries = {}
+            if self.recorder is not None:
+                self.recorder.changed(self)
 
 
 class DenseTable(MutableTable):
@@ -268,6 +303,20 @@ class DenseTable(MutableTable):
             members = array if self.value_shape else array.tolist()
             self.entries = dict(zip([rows[i] for i in kept], members, strict=True))
             self.buckets, self.holes = max(len(keys), 4), []
+            if self.recorder is not None:
+                self.recorder.changed(self)
+
+    def content(self) -> tuple[dict[str, Any], list[Any]]:
+        """Its state for a copy, with the number of its buckets and what is left in those of removed keys."""
+        holes = np.empty((len(self.holes), *self.value_shape), self.value_dtype.np_dtype)
+        for i, value in enumerate(self.holes):
+            holes[i] = value
+        return {"buckets": self.buckets}, [*super().content()[1], holes]
+
+    def restore(self, numbers: dict[str, Any], arrays: Sequence[Any]) -> None:
+        """Takes over the state of a copy."""
+        super().restore(numbers, arrays[:2])
+        self.buckets, self.holes = numbers["buckets"], list(arrays[2])
 
     def export(self) -> tuple[np.ndarray, np.ndarray]:
         """All buckets: their keys, and their values (zero where the key is empty, the last one where it is deleted)."""

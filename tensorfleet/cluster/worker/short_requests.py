@@ -240,7 +240,7 @@ class ShortRequests:
 
     def _run(self, frame: wire.Frame, channel: wire.Channel) -> tuple[bytes, Values] | None:
         """Runs a stage that is short, and gives the reply; None for any other, and while this process records."""
-        if recording.current is not None:
+        if recording.current is not None or self._worker.replica is not None:
             return None
         handle, number, stage_id, total, timeout, how, _ = Run.unpack(frame.fields)
         session = self._worker.session(handle)

@@ -12,6 +12,7 @@ from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Operation
 from tensorfleet.passes.partition import elsewhere, standing
 from tensorfleet.runtime.resources import VariableStore
+from tensorfleet.runtime.scheduling.host_loops import LoopItem
 from tensorfleet.runtime.scheduling.host_ops import HostItem
 from tensorfleet.runtime.segments.segment_item import SegmentItem
 
@@ -27,6 +28,7 @@ class RegisteredStage:
 
     def __init__(self, session: WorkerSession, spec: StageSpec, known: dict[str, Any]) -> None:
         graph = session.graph
+        self.id = spec.id
         self.given = len(spec.given)
         #: of the values that come with the request, and of those that go into the reply
         self.names = spec.given, spec.reply
@@ -66,6 +68,8 @@ class RegisteredStage:
         self._simple = self.alone and not (self.push or self.thin or self.full or self.fixed)
         #: how long each of its last two runs took
         self._took = math.inf, math.inf
+        #: whether it may change what is kept here
+        self.changes = any(map(_may_change, ops)) or any(isinstance(i, LoopItem) for i in self.program.items)
         self.returnable = not (self.keep or self.push or self.hold) and _only_takes(ops)
         #: when it ends by taking an element from a queue, and that is all of the reply: the op, and which components those are
         self.answers = None if self.keep or self.push or self.hold or self.thin else self._taken_last()
@@ -115,6 +119,11 @@ class RegisteredStage:
 def _seen_live(live: list[tuple[str, int, str]], graph: Graph) -> dict[tuple[Operation, int], Operation]:
     named = graph.get_operation_by_name
     return {(named(op), i): named(variable) for op, i, variable in live}
+
+
+def _may_change(op: Operation) -> bool:
+    spec = op.spec
+    return bool(spec.updates or spec.rng) or ((spec.stateful or spec.blocks) and not standing(op))
 
 
 def _only_takes(ops: list[Operation]) -> bool:

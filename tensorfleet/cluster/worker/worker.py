@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet.base import errors
 from tensorfleet.base.devices import DeviceSpec
+from tensorfleet.cluster.durability.results import Request
 from tensorfleet.cluster.messages import WHOLE_STEP, Cancel, Push, Register
 from tensorfleet.cluster.transport.peers import Peer, peer
 from tensorfleet.cluster.transport.wire_dtype import full, thin
@@ -30,7 +31,8 @@ from tensorfleet.state.accumulators import maximums
 
 if TYPE_CHECKING:
     from tensorfleet.base.protos import ConfigProto
-    from tensorfleet.runtime.scheduling.step import ExecutionContext
+    from tensorfleet.cluster.durability.replica import Replica
+    from tensorfleet.runtime.scheduling.step import ExecutionContext, StageGuard
     from tensorfleet.runtime.trace import StepObserver
     from tensorfleet.runtime.values import Values
     from tensorfleet.runtime.variable_versions import VariableVersions
@@ -45,6 +47,8 @@ class Worker:
         self.task, self.job = task, DeviceSpec.from_string(task).job
         self.config = config
         self.resources = ResourceManager()
+        #: what makes this task durable, if it is
+        self.replica: Replica | None = None
         self._sessions: dict[str, WorkerSession] = {}
         self._lock = threading.Lock()
 
@@ -71,7 +75,11 @@ class Worker:
             with self._lock:
                 if handle not in self._sessions:
                     task, owner = message.task or self.task, message.owner or client
-                    self._sessions[handle] = WorkerSession(self, client, config, task, owner)
+                    session = self._sessions[handle] = WorkerSession(
+                        self, handle, client, config, task, owner
+                    )
+                    if self.replica is not None:
+                        self.replica.journal.watch_session(handle, session.engine)
         session = self.session(handle)
         known = dict(zip(message.known, tensors[2:], strict=True))
         session.extend(GraphDef.FromString(tensors[0].tobytes()))
@@ -103,10 +111,18 @@ class Worker:
         given: Values,
         collector: StepObserver | None = None,
         asker: PendingReply | None = None,
+        oldest: int = 0,
     ) -> Values:
         """Runs one stage of a step and returns what belongs in the reply, which nobody may want any more by then."""
+        if self.replica is not None:
+            self.replica.await_first_decision()
         session = self.session(handle)
         stage = session.stages.get(stage_id)
+        known = self._known(handle, number, stage)
+        if stage is not None and known is not None:
+            self._keep(session, number, stage, known)
+            deadline = time.monotonic() + timeout / 1000 if timeout else None
+            return self._deliver(session, number, stage, known, deadline, collector)
         if stage is not None and stage.fixed:
             self._keep_fixed(session, number, stage_id, stage, given)
         if stage is None or len(given) != stage.given:
@@ -119,18 +135,82 @@ class Worker:
         if session.cancelled:  # the message may come after its step was cancelled
             session.need(number)
         deadline = time.monotonic() + timeout / 1000 if timeout else None
-        if stage.is_alone(total):
+        if self.replica is not None and stage.changes:
+            results = self._run_once(session, number, stage, total, deadline, given, collector, asker, oldest)
+        elif stage.is_alone(total):
             versions = None if asker is None else asker.versions
             results = self.run_alone(session, stage, timeout, given, collector, versions)
         else:
             results = self._run_in_step(session, number, stage, total, deadline, given, collector, asker)
+        if self.replica is not None and not stage.changes:
+            self.replica.settle()
+        return self._deliver(session, number, stage, results, deadline, collector)
+
+    def _deliver(
+        self,
+        session: WorkerSession,
+        number: int,
+        stage: RegisteredStage,
+        results: Values,
+        deadline: float | None,
+        collector: StepObserver | None,
+    ) -> Values:
+        """Pushes results to the tasks that need them, and gives those that belong in the reply."""
         sent = self._thinned(stage, results) if stage.thin else results
         for route, places in stage.push:
-            message = Push(handle, number, route.names)
+            message = Push(session.handle, number, route.names)
             values = [sent[i] for i in places]
             with pushing(collector, message, values, route.task):
                 self._push(session, peer(route.task, route.address), message, values, deadline)
         return [sent[i] for i in stage.reply]
+
+    # -- on a durable task ----------------------------------------------------------------------------
+
+    def _known(self, handle: str, number: int, stage: RegisteredStage | None) -> Values | None:
+        """What a stage has come to that was asked for before, on a durable task."""
+        if self.replica is None or stage is None or not stage.changes:
+            return None
+        return self.replica.known_values(Request(handle, number, stage.id))
+
+    def _run_once(
+        self,
+        session: WorkerSession,
+        number: int,
+        stage: RegisteredStage,
+        total: int,
+        deadline: float | None,
+        given: Values,
+        collector: StepObserver | None,
+        asker: PendingReply | None,
+        oldest: int,
+    ) -> Values:
+        """Runs a stage that changes state of a durable task: once, however often it is asked for."""
+        replica, request = self.replica, Request(session.handle, number, stage.id)
+        assert replica is not None
+        versions = None if asker is None else asker.versions
+
+        def execute(
+            feeds: Values, left: int, began: Callable[[ExecutionContext], None] | None
+        ) -> Callable[[StageGuard], Values]:
+            return lambda guard: session.engine.run(
+                stage.program, feeds, left, collector, began, versions=versions, guard=guard
+            )
+
+        if stage.is_alone(total):
+            return replica.run(request, oldest, session.engine, execute(given, _left(deadline), None))
+        return self._run_in_step(
+            session,
+            number,
+            stage,
+            total,
+            deadline,
+            given,
+            collector,
+            None,
+            lambda feeds, left, began: replica.run(
+                request, oldest, session.engine, execute(feeds, left, began)
+            ),
+        )
 
     @staticmethod
     def run_alone(
@@ -163,7 +243,12 @@ class Worker:
         return session.shown(stores) if stores else None
 
     def run_again(self, handle: str, number: int, stage_id: int, *args: Any) -> Values:
-        """Runs a stage again and again for a while, if it waits in between: any other would leave no time to others."""
+        """Runs a stage again and again for a while, if it waits in between: any other would leave no time to others.
+
+        On a durable task a request is one run: its result is kept under its name.
+        """
+        if self.replica is not None:
+            return self.run(handle, number, stage_id, *args)
         until = time.monotonic() + _REPEATING_SECONDS
         results = self.run(handle, number, stage_id, *args)
         stage = self.session(handle).stages[stage_id]
@@ -181,7 +266,9 @@ class Worker:
         given: Values,
         collector: StepObserver | None,
         asker: PendingReply | None,
+        execute: Callable[[Values, int, Callable[[ExecutionContext], None]], Values] | None = None,
     ) -> Values:
+        """Runs a stage that waits, or has to do with others of its step; `execute` runs it in place of the engine."""
         step = session.step(number)
         feeds = list(given) + [step.values[n] for n in stage.kept]
         if stage.awaited:
@@ -202,26 +289,36 @@ class Worker:
 
         if step.reason is not None:
             raise step.reason
-        left = max(int((deadline - time.monotonic()) * 1000), 1) if deadline is not None else 0
+        left = _left(deadline)
         try:
             versions = None if asker is None else asker.versions
-            results = session.engine.run(stage.program, feeds, left, collector, began, versions=versions)
+            if execute is not None:
+                results = execute(feeds, left, began)
+            else:
+                results = session.engine.run(stage.program, feeds, left, collector, began, versions=versions)
         except BaseException:
             _give_back(asker, stage)
             raise
         finally:
             if asker is not None and not stage.returnable:
                 asker.taken.clear()  # it has had its effect, or is on its way elsewhere
-        for name, i in stage.keep:
-            step.values[name] = results[i]
-        if stage.hold:
-            session.hold(number & WHOLE_STEP, {name: results[i] for name, i in stage.hold})
+        self._keep(session, number, stage, results)
         # The last stage of this step here: no other will ask for its values.
         step.done += 1
         if step.done >= total:
             with session.lock:
                 session.steps.pop(number, None)
         return results
+
+    @staticmethod
+    def _keep(session: WorkerSession, number: int, stage: RegisteredStage, results: Values) -> None:
+        """Keeps the results that later stages of the step need here."""
+        if stage.keep:
+            step = session.step(number)
+            for name, i in stage.keep:
+                step.values[name] = results[i]
+        if stage.hold:
+            session.hold(number & WHOLE_STEP, {name: results[i] for name, i in stage.hold})
 
     def _keep_fixed(
         self, session: WorkerSession, number: int, stage_id: int, stage: RegisteredStage, given: Values
@@ -307,6 +404,14 @@ class Worker:
             session = self._sessions.pop(handle, None)
         if session is not None:
             session.close(reason or errors.CancelledError(None, None, CLOSED), finished)
+            if self.replica is not None:
+                self.replica.forget_session(handle)
+
+    def end_sessions(self, reason: errors.OpError) -> None:
+        """Ends all sessions with a reason, and frees all state."""
+        for handle in list(self._sessions):
+            self.close_session(handle, reason)
+        self.resources.clear()
 
     def reset(self, containers: Sequence[str] | None, master: bool) -> None:
         """Frees some containers, or all; a master also forgets the sessions that were made on its target."""
@@ -318,7 +423,10 @@ class Worker:
                 self.close_session(handle)
         # The container that has no name is also called by the name of the job.
         names = ["" if c == self.job else c for c in containers] if containers else None
-        self.resources.clear(names)
+        if self.replica is not None:
+            self.replica.reset(names)
+        else:
+            self.resources.clear(names)
 
     def client_gone(self, client: str) -> None:
         """Forgets the sessions of a client that has ended; what waits for it wakes up."""
@@ -329,10 +437,12 @@ class Worker:
 
     def close(self) -> None:
         """Ends all sessions and frees all state. Clients may try again, as they do when a task dies."""
-        stopped = errors.UnavailableError(None, None, f"The server {self.task} was stopped.")
-        for handle in list(self._sessions):
-            self.close_session(handle, stopped)
-        self.resources.clear()
+        self.end_sessions(errors.UnavailableError(None, None, f"The server {self.task} was stopped."))
+
+
+def _left(deadline: float | None) -> int:
+    """Milliseconds until a deadline, 0 for none."""
+    return max(int((deadline - time.monotonic()) * 1000), 1) if deadline is not None else 0
 
 
 def _give_back(asker: PendingReply | None, stage: RegisteredStage) -> None:

@@ -43,8 +43,10 @@ class StepState:
 class WorkerSession:
     """What one client's session has registered here."""
 
-    def __init__(self, worker: Worker, client: str, config: ConfigProto, task: str, owner: str) -> None:
-        self.client, self.owner = client, owner
+    def __init__(
+        self, worker: Worker, handle: str, client: str, config: ConfigProto, task: str, owner: str
+    ) -> None:
+        self.handle, self.client, self.owner = handle, client, owner
         self.graph = Graph()
         resources = ResourceManager() if is_isolated(config) else worker.resources
         devices = _with_devices(config, worker.config)

@@ -19,6 +19,7 @@ from tensorfleet.state.long_waits import Awaited, LongWait, maker_of
 from tensorfleet.state.queue_members import Roster
 from tensorfleet.state.queue_orders import HeapQueue, PaddingQueue, ShuffleQueue
 from tensorfleet.state.queues import CloseAttempt, PutAttempt, Queue, TakeAttempt, private_name
+from tensorfleet.state.recording import wait_in_turn
 
 #: A resource that operations share by name.
 R = TypeVar("R")
@@ -204,16 +205,25 @@ def complete(ctx: HostContext, queue: Any, attempt: Any, what: str) -> None:
     asker = getattr(ctx.step, "asker", None) if isinstance(attempt, TakeAttempt) else None
     if asker is not None and asker.wants[0] is ctx.op:
         attempt.answer = lambda: asker.answer_with(queue, attempt)
-    if not queue.submit(attempt):
+
+    def wait() -> None:
+        ctx.step.wait(attempt.event, what, LongWait(queue, attempt.verb, what))
+
+    def abandon(e: BaseException) -> None:
+        # An attempt that was completed just before the cancellation stays: its elements would be lost.
+        if queue.withdraw(attempt):
+            if isinstance(e, errors.CancelledError):
+                text = f"{attempt.verb} operation was cancelled: {e.message}"
+                raise errors.CancelledError(None, None, text) from e
+            raise e
+
+    if queue.recorder is not None:
+        wait_in_turn(queue, attempt, wait, abandon)
+    elif not queue.submit(attempt):
         try:
-            ctx.step.wait(attempt.event, what, LongWait(queue, attempt.verb, what))
+            wait()
         except BaseException as e:
-            # An attempt that was completed just before the cancellation stays: its elements would be lost.
-            if queue.withdraw(attempt):
-                if isinstance(e, errors.CancelledError):
-                    text = f"{attempt.verb} operation was cancelled: {e.message}"
-                    raise errors.CancelledError(None, None, text) from e
-                raise
+            abandon(e)
     if attempt.error is not None:
         raise attempt.error
     # The client ended while the attempt waited: its elements must not be lost with it.

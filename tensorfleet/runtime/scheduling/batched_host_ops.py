@@ -256,7 +256,10 @@ class JoinedRows(JoinedItem):
             for store, where, rows in zip(stores, places, lanes.split(), strict=True):
                 with store.gate:
                     put_rows(store.writable(), where, rows)
-                    store.touched()
+                    if store.recorder is None:
+                        store.touched()
+                    else:
+                        store.rows_touched(where, rows.nbytes)
 
 
 def _rows_of(stores: Sequence[VariableStore], indices: Lanes) -> Lanes | None:

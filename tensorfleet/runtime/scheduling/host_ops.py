@@ -316,7 +316,8 @@ class RowsItem(_Item):
                 if self.rows is None:
                     store.touched()
                 else:
-                    store.rows_touched(args[self.rows].size * args[i][:1].nbytes)
+                    rows = args[self.rows]
+                    store.rows_touched(rows, rows.size * args[i][:1].nbytes)
         except Exception as e:
             raise errors.about(self.op, e) from e
         finally:

@@ -169,15 +169,15 @@ class Program:
                 self.template[slots.of(tensor)] = value
         #: settles what becomes of a result that lies in a branch not taken
         self._settle = settle_absent(plan)
-        self._in_order = self.items
+        self.in_order = self.items
         # Nothing to run beside an item, even one that waits: no thread is worth waking.
         self.sequential = len({hardware(p.device) for p in plan.parts}) <= 1 and self._one_after_the_other()
         #: when it is each item's turn, if several functions of the user's might wait for each other
         self.turn = self._turns() if self.sequential else []
         # A segment of NoOps only orders others, which the list does already, and so does a shared result.
-        idle: list[Item] = [i for i in self._in_order if isinstance(i, SegmentItem) and not i.segment.steps]
-        idle += [i for i in self._in_order if isinstance(i, SameItem)]
-        self.work = [i for i in self._in_order if i not in idle]
+        idle: list[Item] = [i for i in self.in_order if isinstance(i, SegmentItem) and not i.segment.steps]
+        idle += [i for i in self.in_order if isinstance(i, SameItem)]
+        self.work = [i for i in self.in_order if i not in idle]
         # Nothing to wait for either: such a step needs no cancelling.
         self.inline = self.sequential and not any(map(_may_last, self.items))
         self._use = resources.uses.add(self, self._variables_read())
@@ -212,8 +212,10 @@ class Program:
                 varying = Varying(item.segment, item.compiler.heavy, self._watch)
                 item.compiler.varying = None if varying.over else varying
 
-    def _divide(self) -> None:
-        """Makes the program that runs from now on: with what changes its shape apart from the rest."""
+    def _divide(self) -> Program:
+        """The program that runs from now on: with what changes its shape apart from the rest."""
+        if self._divided is not None:
+            return self._divided
         with self._dividing:
             if self._divided is None:
                 learned = [i.compiler.varying for i in self.items if isinstance(i, SegmentItem)]
@@ -224,6 +226,7 @@ class Program:
                     if isinstance(item, LoopItem):
                         item.follow(loops[item.op])
                 self._divided = divided
+            return self._divided
 
     def slot_of(self, tensor: Tensor) -> int | None:
         """The slot of a tensor in the values of a run; None for one that is inside of a segment."""
@@ -254,7 +257,7 @@ class Program:
             before.append(set(part.after).union(*(before[j] for j in part.after)))
         if all(i in before[j] for i, j in itertools.pairwise(calls)):
             return []
-        place = {id(item): n for n, item in enumerate(self._in_order)}
+        place = {id(item): n for n, item in enumerate(self.in_order)}
         return [place[id(item)] for item in self.items]
 
     def _one_after_the_other(self) -> bool:
@@ -275,7 +278,7 @@ class Program:
         takes = {i for i in blocking if _takes(items[i])}
         # Of several to take, the last is filled last: waiting for it first means to wait once.
         order = sorted(range(len(items)), key=lambda j: (waits[j], items[j].blocks, -j if j in takes else j))
-        self._in_order = [items[j] for j in order]
+        self.in_order = [items[j] for j in order]
         return all(
             i in before[j] or (i in takes and j in takes) or (waits[j] <= waits[i] and _soon_done(items[j]))
             for i in blocking
@@ -293,10 +296,8 @@ class Program:
 
     def run(self, ctx: ExecutionContext, feeds: Sequence[Any], pool: Pool) -> Values:
         """Runs the program and returns the fetched values."""
-        if self._watch.asked and self._divided is None:
-            self._divide()
-        if self._divided is not None:
-            return self._divided.run(ctx, feeds, pool)
+        if self._divided is not None or self._watch.asked:
+            return self._divide().run(ctx, feeds, pool)
         self._use.runs += 1
         values = self.template.copy()
         for slot, value in zip(self.feed_slots, feeds, strict=True):
@@ -305,14 +306,16 @@ class Program:
         if observer is not None:
             observer.begin(self)
         try:  # not a method: its call would take longer than many a step's only item
-            if self.turn:
+            if ctx.guard is not None:
+                ctx.guard.run(self, ctx, values, pool)
+            elif self.turn:
                 CooperativeRun(self, ctx, values, pool.limit).run()
             elif self.sequential:
                 if ctx.trace is None:
                     for item in self.work:
                         item.run(ctx, values)
                 else:
-                    for item in self._in_order:
+                    for item in self.in_order:
                         ctx.trace.run(item, ctx, values)
             else:
                 pool.run(self, ctx, values)

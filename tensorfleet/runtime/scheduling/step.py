@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tensorfleet.base import errors
 from tensorfleet.graph.kernel_types import Wakeable
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from tensorfleet.base.counters import StepTimer
     from tensorfleet.graph.kernel_types import Event
     from tensorfleet.runtime.observing import ValueObserver
+    from tensorfleet.runtime.scheduling.items import Item
+    from tensorfleet.runtime.scheduling.program import Program
+    from tensorfleet.runtime.scheduling.threads import Pool
     from tensorfleet.runtime.trace import StepObserver
     from tensorfleet.runtime.variable_versions import VariableVersions
 
@@ -41,6 +44,8 @@ class ExecutionContext:
 
     #: measures the parts of the step, if they are to be
     timer: StepTimer | None = None
+    #: on a durable server: has the changes of the step copied before it waits, and lets others run meanwhile
+    guard: StageGuard | None = None
     #: what the step waits for, in words, and since when; of several waits the last that began. Most steps never set it.
     waits_for: tuple[str, float] | None
 
@@ -84,11 +89,18 @@ class ExecutionContext:
         The caller looks at its own state after any of these: an event may be set in the same moment. With `long`, a wait
         that takes long is logged.
         """
-        if self.trace is not None:
-            with self.trace.waiting(what):
+        guard = self.guard
+        if guard is not None:
+            guard.pause()
+        try:
+            if self.trace is not None:
+                with self.trace.waiting(what):
+                    self._wait(event, what, long)
+            else:
                 self._wait(event, what, long)
-        else:
-            self._wait(event, what, long)
+        finally:
+            if guard is not None:
+                guard.resume()
 
     def _wait(self, event: Event, what: str, long: LongWait | None) -> None:
         assert self._lock is not None
@@ -169,6 +181,22 @@ class ExecutionContext:
 
 
 class MeasuredContext(ExecutionContext):
-    """One run whose parts are measured, or that notes the versions of variables."""
+    """One run whose parts are measured, that notes the versions of variables, or that is guarded."""
 
-    __slots__ = ("timer",)
+    __slots__ = ("guard", "timer")
+
+
+class StageGuard(Protocol):
+    """Who runs the items of a step on a durable server (cluster/durability/), one such step after the other."""
+
+    def run(self, program: Program, ctx: ExecutionContext, values: list[Any], pool: Pool) -> None:
+        """Runs the items of a program."""
+
+    def attempt(self, item: Item, i: int, ctx: ExecutionContext, values: list[Any]) -> None:
+        """Runs one of several items that run side by side."""
+
+    def pause(self) -> None:
+        """The step waits."""
+
+    def resume(self) -> None:
+        """The step goes on."""

@@ -105,7 +105,9 @@ class Pool:
 
 def _attempt(item: Item, i: int, ctx: ExecutionContext, values: Values, done: _Done) -> None:
     try:
-        if ctx.trace is None:
+        if ctx.guard is not None:
+            ctx.guard.attempt(item, i, ctx, values)
+        elif ctx.trace is None:
             item.run(ctx, values)
         else:
             ctx.trace.run(item, ctx, values)

@@ -28,6 +28,7 @@ class Work:
     def __init__(self):
         self.does = lambda: [np.float32(1)]
         self.ran_in = []
+        self.replica = None
         self.is_short = True
         stage = types.SimpleNamespace(
             reply=[0], given=0, last_seconds=0.0, is_short=lambda total: self.is_short

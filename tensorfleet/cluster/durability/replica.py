@@ -1,0 +1,330 @@
+"""A server of a durable task: leads it with a standby or alone, or stands by (decision 33)."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tensorfleet.base import errors, logging
+from tensorfleet.cluster.durability import changes as kinds
+from tensorfleet.cluster.durability.changes import Change, Changes, Key
+from tensorfleet.cluster.durability.contents import Contents
+from tensorfleet.cluster.durability.journal import Journal
+from tensorfleet.cluster.durability.results import Request, Results, failure_of, read_result, values_of
+from tensorfleet.cluster.durability.role import Action, Role, State, Taken, given_up
+from tensorfleet.cluster.durability.stage_run import StageRun
+from tensorfleet.cluster.durability.standby_link import StandbyLink
+from tensorfleet.cluster.messages import BEGINS, ENDS, Done, Lead, Led, Replicate
+
+if TYPE_CHECKING:
+    from tensorfleet.cluster.transport import wire
+    from tensorfleet.cluster.worker.worker import Worker
+    from tensorfleet.runtime.engine import LocalEngine
+    from tensorfleet.runtime.values import Values
+
+_FIRST_DECISION_SECONDS = 120.0  # how long requests wait for the guard's first decision
+_DECISION_SECONDS = 60.0  # how long a server that has lost its standby waits for the guard's decision
+_REPORT_SECONDS = 5.0
+
+
+class Replica:
+    """The part of a server that makes its task durable."""
+
+    def __init__(self, worker: Worker, places: Sequence[str], state: State) -> None:
+        self.worker = worker
+        self.task = worker.task
+        self.places = list(places)
+        self.role = Role(self.task, state)
+        self.journal = Journal(self._send)
+        self._contents = Contents()  # of a standby
+        self._results = Results()
+        #: guards the role; never held while anything waits for another process
+        self._changing = threading.Condition()
+        #: of a standby: one part of the state is taken after the other
+        self._taking = threading.Lock()
+        self._link: StandbyLink | None = None
+        #: a standby that does not have all of the state yet, and what it has
+        self._copying: tuple[StandbyLink, set[Key]] | None = None
+        self._running: dict[Request, threading.Event] = {}
+        worker.resources.adopt = self.journal.adopter()
+
+    # -- who leads ------------------------------------------------------------------------------------
+
+    @property
+    def epoch(self) -> int:
+        """The epoch in which this server leads; 0 if it does not, or not yet."""
+        return self.role.epoch if self.role.state is State.LEADING else 0
+
+    @property
+    def stands_by(self) -> bool:
+        """Whether this server does not lead, and will not unless the guard says so."""
+        return self.role.state in (State.STANDING_BY, State.GIVEN_UP)
+
+    def need(self) -> None:
+        """Raises unless this server leads."""
+        if self.role.state is not State.LEADING:
+            raise given_up(self.task, self.role.epoch)
+
+    def await_first_decision(self) -> None:
+        """Waits until the guard has said that this server leads. Raises if another one does."""
+        if self.role.state is State.LEADING:
+            return
+        limit = time.monotonic() + _FIRST_DECISION_SECONDS
+        with self._changing:
+            while self.role.state is State.WAITING:
+                if not self._changing.wait(limit - time.monotonic()):
+                    raise errors.UnavailableError(
+                        None,
+                        None,
+                        f"{self.task} is to be durable, and waits for its guard since {_FIRST_DECISION_SECONDS:.0f} s. Is "
+                        "`tensorfleet run` or `tensorfleet guard` running, and does it reach this server?",
+                    )
+        self.need()
+
+    def lead(self, request: Lead) -> Led:
+        """Carries out a decision of the guard's."""
+        if request.task != self.task:
+            raise errors.InvalidArgumentError(None, None, f"This is {self.task}, not {request.task!r}.")
+        with self._taking, self._changing:
+            action = self.role.on_lead(request.epoch, bool(request.standby))
+            self.places = list(request.places) or self.places
+            lost, self._link = self._link, None
+            if action is Action.TAKE_OVER:
+                self._take_over()
+            self._changing.notify_all()
+        if lost is not None:
+            lost.close()
+        logging.info("%s leads in epoch %d: %s.", self.task, request.epoch, action.value)
+        copied = self._copy_to(request.standby, request.epoch) if action is Action.COPY else 0
+        return Led(request.epoch, self.journal.number, copied)
+
+    def _take_over(self) -> None:
+        journal = self.journal
+        journal.contents, journal.results, journal.number = self._contents, self._results, self.role.number
+        self._contents, self._results = Contents(), Results()
+
+    # -- stages ---------------------------------------------------------------------------------------
+
+    def known_values(self, request: Request) -> Values | None:
+        """What a stage has come to that was asked for before; None if it was not."""
+        result = self.journal.results.of_stage(request)
+        if result is None:
+            return None
+        result.raise_if_failed()
+        return list(result.values)
+
+    def run(
+        self, request: Request, oldest: int, engine: LocalEngine, execute: Callable[[StageRun], Values]
+    ) -> Values:
+        """Runs a stage that changes state, once however often it is asked for."""
+        self._enter(request)
+        try:
+            return self._run(request, oldest, engine, execute)
+        finally:
+            with self._changing:
+                self._running.pop(request).set()
+
+    def _run(
+        self, request: Request, oldest: int, engine: LocalEngine, execute: Callable[[StageRun], Values]
+    ) -> Values:
+        stage = StageRun(self.journal, request, oldest, engine, self.need)
+        stage.begin()
+        try:
+            self.need()
+            known = self.known_values(request)
+            if known is not None:
+                return known
+            try:
+                values = execute(stage)
+            except Exception as e:
+                if self.role.state is State.LEADING:
+                    stage.finish(failure_of(e))
+                raise
+            stage.finish(values_of(values))
+            return values
+        finally:
+            stage.end()
+
+    def _enter(self, request: Request) -> None:
+        """Waits while the same request runs already: its connection was lost."""
+        while True:
+            with self._changing:
+                running = self._running.get(request)
+                if running is None:
+                    self._running[request] = threading.Event()
+                    return
+            running.wait()
+
+    def settle(self) -> None:
+        """Returns when all that a stage may have read cannot be lost any more."""
+        with self.journal.lock:
+            self.need()
+
+    def forget_session(self, session: str) -> None:
+        """A session was closed."""
+        if self.role.state is State.LEADING:
+            with self.journal.lock:
+                self.journal.forget_session(session)
+                self.journal.commit()
+
+    def reset(self, containers: Sequence[str] | None) -> None:
+        """Drops containers, or all."""
+        with self.journal.lock:
+            self.need()
+            self.worker.resources.clear(containers)
+            self.journal.forget_containers(containers)
+            self.journal.commit()
+
+    # -- the standby ----------------------------------------------------------------------------------
+
+    def _send(self, number: int, changes: Changes) -> None:
+        """Has a commit copied. The caller holds the journal's lock."""
+        link = self._link
+        if link is None:
+            self._send_to_new(number, changes)
+            return
+        try:
+            link.send(self.role.epoch, number, 0, changes)
+        except errors.AbortedError:
+            self._give_up()
+            raise given_up(self.task, self.role.epoch) from None
+        except (OSError, errors.OpError) as e:
+            self._await_decision(link, e)
+
+    def _send_to_new(self, number: int, changes: Changes) -> None:
+        """Sends a standby that is being made what it has to know already."""
+        if self._copying is None:
+            return
+        link, copied = self._copying
+        try:
+            link.send(self.role.epoch, number, 0, changes.about(copied))
+        except (OSError, errors.OpError):
+            self._copying = None
+
+    def _await_decision(self, link: StandbyLink, error: Exception) -> None:
+        """The standby is lost, or this server is cut off: only the guard can tell. Raises if this server was given up."""
+        began = told = time.monotonic()
+        logging.warning("%s has lost its standby (%s), and waits for the guard's decision.", self.task, error)
+        with self._changing:
+            while self._link is link and self.role.state is State.LEADING:
+                self._changing.wait(_REPORT_SECONDS)
+                now = time.monotonic()
+                if now - told >= _REPORT_SECONDS:
+                    told = now
+                    logging.warning("%s waits for the guard's decision for %d s.", self.task, now - began)
+                if now - began > _DECISION_SECONDS:
+                    logging.error(
+                        "%s gives up: it has no standby, and no guard that says that it may go on alone.",
+                        self.task,
+                    )
+                    self.role.on_refused()
+        if self.role.state is not State.LEADING:
+            self._give_up()
+            raise given_up(self.task, self.role.epoch)
+
+    def _copy_to(self, address: str, epoch: int) -> int:
+        """Copies the state to a new standby, resource by resource, while stages run between. Gives the bytes."""
+        link = StandbyLink(address)
+        copied: set[Key] = set()
+        journal = self.journal
+        try:
+            with journal.lock:
+                self._need_epoch(epoch)
+                link.send(epoch, journal.number, BEGINS, Changes())
+                self._copying = link, copied
+                keys = journal.all_keys()
+            for key in keys:
+                with journal.lock:
+                    self._need_epoch(epoch)
+                    self._copy_one(link, epoch, key, copied)
+            with journal.lock:
+                self._need_epoch(epoch)
+                for key in journal.all_keys():
+                    self._copy_one(link, epoch, key, copied)
+                rest = Changes()
+                journal.results.send(rest)
+                link.send(epoch, journal.number, ENDS, rest)
+                self._copying = None
+                with self._changing:
+                    self._link = link
+        except (OSError, errors.OpError) as e:
+            with journal.lock:
+                self._copying = None
+            link.close()
+            text = f"{self.task} could not copy its state to {address}: {getattr(e, 'message', e)}"
+            raise errors.UnavailableError(None, None, text) from None
+        return link.sent_bytes
+
+    def _copy_one(self, link: StandbyLink, epoch: int, key: Key, copied: set[Key]) -> None:
+        if key in copied:
+            return
+        if self._copying is None:
+            raise ConnectionError("the connection was lost")
+        content = self.journal.content(key)
+        if content:
+            link.send(epoch, self.journal.number, 0, content)
+        copied.add(key)
+
+    def _need_epoch(self, epoch: int) -> None:
+        if self.role.epoch != epoch or self.role.state is not State.LEADING:
+            raise errors.AbortedError(None, None, "there is a later decision")
+
+    # -- standing by ----------------------------------------------------------------------------------
+
+    def take(self, channel: wire.Channel, message: Replicate, arrays: Sequence[Any]) -> None:
+        """Takes a part of the state, or a commit, of the server that leads, and says so as soon as it is safe here."""
+        read = kinds.decode(message.changes, arrays)
+        with self._taking:
+            led = self.role.state in (State.LEADING, State.WAITING)
+            with self._changing:
+                taken = self.role.on_copy(message.epoch, message.number, message.part)
+                self._changing.notify_all()
+            if taken is Taken.BEGIN:
+                self._begin_copy(led)
+            is_commit = self.role.complete and not message.part
+            if is_commit:  # it is received, which is all that the other server waits for
+                channel.say(Done())
+            for change in read:
+                self._apply(change)
+            if not is_commit:
+                channel.say(Done())
+
+    def _begin_copy(self, led: bool) -> None:
+        self._contents, self._results = Contents(), Results()
+        if led:
+            self._give_up()
+
+    def _apply(self, change: Change) -> None:
+        if change.what == kinds.RESULT:
+            self._results.note(*read_result(change))
+        elif change.what == kinds.OVER:
+            session, oldest = change.about
+            self._results.over(str(session), int(oldest))
+        elif change.what == kinds.DROP and change.about[0] == "session":
+            self._contents.drop_session(change.details["session"])
+            self._results.forget_session(change.details["session"])
+        elif change.what == kinds.DROP:
+            self._contents.drop(change.details["containers"])
+        else:
+            self._contents.take(change)
+
+    def _give_up(self) -> None:
+        """Another server leads: ends the sessions here, and forgets the state."""
+        with self._changing:
+            if self.role.state is State.LEADING:
+                self.role.on_refused()
+            link, self._link = self._link, None
+        if link is not None:
+            link.close()
+        logging.warning("%s: another server leads it now. This one was given up.", self.task)
+        self.worker.end_sessions(given_up(self.task, self.role.epoch))
+        self.journal = Journal(self._send)
+        self.worker.resources.adopt = self.journal.adopter()
+
+    def close(self) -> None:
+        """The server stops."""
+        link, self._link = self._link, None
+        if link is not None:
+            link.close()

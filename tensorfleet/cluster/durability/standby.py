@@ -1,0 +1,20 @@
+"""The server of a standby: has the state of a parameter server, and takes its place when the guard says so."""
+
+from __future__ import annotations
+
+from tensorfleet.cluster.durability.role import State
+from tensorfleet.cluster.membership.spec import ClusterSpec
+from tensorfleet.cluster.server import Server
+
+
+def serve(cluster: ClusterSpec, job: str, index: int, address: str) -> None:
+    """Stands by for a task at an address of its own, until the server is stopped or everybody has gone."""
+    jobs = {
+        name: {i: cluster.task_address(name, i) for i in cluster.task_indices(name)} for name in cluster.jobs
+    }
+    places = [jobs[job][index], address]
+    jobs[job][index] = address
+    server = Server(ClusterSpec(jobs), job, index, start=False)
+    server.make_durable(places, State.STANDING_BY)
+    server.start()
+    server.join()
