@@ -37,6 +37,11 @@ class StageProgram:
         self.fixed: frozenset[int] = frozenset()
         #: whether the peer keeps handles or values of this stage until the whole step is over
         self.holds = False
+        #: the stages whose results are kept at the peer for it, or sent there; the peers that its own results are sent to
+        self.needs: list[int] = []
+        self.pushes_to: list[Peer] = []
+        #: whether it changes something, on a task that does not remember that it has
+        self.repeatable = True
         #: whether it only follows others, with nothing to do then
         self.is_empty = False
         #: where it is read without asking the peer, if it only reads
@@ -58,6 +63,8 @@ class StageProgram:
             blocks=self.peer is None and not self.program.inline,
             holds=self.holds,
             takes=any(op.type.startswith("QueueDequeue") for op in self.stage.ops),
+            needs=tuple(self.needs),
+            repeatable=self.repeatable,
         )
 
 
@@ -74,14 +81,26 @@ class ClusterProgram:
         self.feeds = [slots[t] for t in plan.feeds]
         self.fetches = [slots[t] for t in plan.fetches]
         self.rules = StepRules([w.rule() for w in work])
-        self.last = _last_uses(work, self.fetches)
+        #: the durable tasks that it uses, those of its loops too; None for none
+        self.durable = _durable(work)
+        self.last = _last_uses(work, self.fetches, self.durable is not None)
         #: whether all of it is the work of one other task, which is given nothing and gives nothing back
         self.elsewhere = len(work) == 1 and work[0].peer is not None and not (work[0].ins or work[0].outs)
 
 
-def _last_uses(work: list[StageProgram], fetches: list[int]) -> list[list[int]]:
+def _durable(work: list[StageProgram]) -> frozenset[Peer] | None:
+    """The durable tasks of some stages."""
+    peers = {w.peer for w in work if w.peer is not None and w.peer.places}
+    for w in work:
+        if w.stage.task == MASTER:
+            peers |= w.program.durable
+    return frozenset(peers) or None
+
+
+def _last_uses(work: list[StageProgram], fetches: list[int], is_durable: bool) -> list[list[int]]:
     """For each stage the slots whose values nobody else needs, so that they can be let go when it is done."""
     users = Counter(slot for w in work for slot in w.ins)
-    if any(w.stage.task == MASTER for w in work):  # a loop looks for what it needs itself
+    # A loop looks for what it needs itself; to a durable task a value may have to be sent again.
+    if is_durable or any(w.stage.task == MASTER for w in work):
         return [[] for _ in work]
     return [[slot for slot in w.ins if users[slot] == 1 and slot not in fetches] for w in work]

@@ -33,6 +33,8 @@ class DividedLoop:
         self, loop: Loop, cond: ClusterProgram, body: ClusterProgram, slots: dict[Tensor, int], guard: Guard
     ) -> None:
         self._cond, self._body = cond, body
+        #: the durable tasks that its iterations use
+        self.durable = (cond.durable or frozenset()) | (body.durable or frozenset())
         self._initial = [slots.setdefault(t, len(slots)) for t in loop.initial]
         self._fixed = [slots.setdefault(t, len(slots)) for t, _ in loop.fixed]
         self._guard = [(slots.setdefault(p, len(slots)), wanted) for p, wanted in guard]

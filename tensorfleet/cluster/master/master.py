@@ -29,11 +29,12 @@ from tensorfleet.cluster.master.distributed_while import (
     is_handle,
     worth_keeping,
 )
+from tensorfleet.cluster.master.durable_session import DurableSession
 from tensorfleet.cluster.master.graph_registration import Shipment, Sources, named
 from tensorfleet.cluster.master.placer import ClusterPlacer, is_isolated, renamed, task_name
 from tensorfleet.cluster.master.shared_memory_reads import SharedMemoryRead, is_plain
 from tensorfleet.cluster.master.slow_steps import SlowSteps
-from tensorfleet.cluster.master.stage_contents import branches_in, given_to, with_standing
+from tensorfleet.cluster.master.stage_contents import branches_in, changes_something, given_to, with_standing
 from tensorfleet.cluster.master.step_driver import SETTLING_SECONDS, StepDriver
 from tensorfleet.cluster.master.step_timing import MeasuredStep
 from tensorfleet.cluster.membership.spec import ClusterSpec
@@ -114,6 +115,7 @@ class ClusterEngine(Engine[ClusterProgram]):
         self._planning = threading.RLock()
         self.lock = threading.Lock()
         self.running: dict[int, StepDriver] = {}
+        self.durable = DurableSession()
         self._steps = itertools.count(1)
         self._stages = itertools.count(1)
         self._closed: errors.OpError | None = None
@@ -129,7 +131,7 @@ class ClusterEngine(Engine[ClusterProgram]):
     def abandon_after_fork(self) -> None:
         """Closes the session in a forked process; in the one that forked it, it goes on."""
         self.lock, self._planning = threading.Lock(), threading.RLock()
-        self.running, self.shipments = {}, {}
+        self.running, self.shipments, self.durable = {}, {}, DurableSession()
         self._closed = errors.FailedPreconditionError(
             None,
             None,
@@ -210,6 +212,7 @@ class ClusterEngine(Engine[ClusterProgram]):
         if self.shipments:
             self._forget_session()
             self.shipments.clear()
+            self.durable.clear()
             self.handle = secrets.token_hex(8)
 
     def _build(
@@ -283,6 +286,8 @@ class ClusterEngine(Engine[ClusterProgram]):
         sources = Sources(stage, home, self.own, handles)
         step.ins = [slots.setdefault(t, len(slots)) for t in sources.given]
         reply, keep, hold, push = self._routes(plan, stage, stages, home)
+        step.pushes_to = [self.peer_of(*task_parts(task)) for task in push]
+        step.repeatable = bool(step.peer.places) or not changes_something(stage)
         step.outs = [slots.setdefault(t, len(slots)) for t in reply]
         thin: list[str] = []
         if self.wire:
@@ -325,6 +330,7 @@ class ClusterEngine(Engine[ClusterProgram]):
         registrations.setdefault(stage.task, []).append((registered, [*ops, *live.values()], stage, values))
         # What another task pushes here need not be over before this stage is asked for; all else must be.
         pushed = {j for j in stage.after for t in sources.awaited if home[t] is stages[j]}
+        step.needs = sorted(pushed | {j for j in stage.after for t in sources.kept if home[t] is stages[j]})
         elsewhere_done = elsewhere(stage.ops, {*stage.inputs, *plan.constants})
         waited = {i for i, s in enumerate(stages) if not elsewhere_done.isdisjoint(s.ops)}
         return [j for j in stage.after if j not in pushed or j in waited]
@@ -392,7 +398,11 @@ class ClusterEngine(Engine[ClusterProgram]):
         message = Register(
             self.handle, [t.name for t in known], [spec for spec, *_ in registered], create, task, self._owner
         )
-        self.peer_of(job, index).call(message, self._ask_until, create, [*protos, *known.values()])
+        at, tensors = self.peer_of(job, index), [*protos, *known.values()]
+        if at.places:
+            self.durable.of(at).add(message, tensors, self._ask_until, create)
+        else:
+            at.call(message, self._ask_until, create, tensors)
 
     # -- running --------------------------------------------------------------------------------------
 
@@ -407,9 +417,8 @@ class ClusterEngine(Engine[ClusterProgram]):
         """Runs one step. Its tasks have thread pools of their own; a session cannot choose among them."""
         if pool not in (-1, 0):
             raise invalid_pool(pool, 1)
-        return self._go(
-            StepDriver(self, program, next(self._steps), self._deadline(timeout_ms), collector), feeds
-        )
+        number = next(self._steps) if program.durable is None else self.durable.begin(self._steps)
+        return self._go(StepDriver(self, program, number, self._deadline(timeout_ms), collector), feeds)
 
     def run_measured(
         self,
@@ -424,23 +433,28 @@ class ClusterEngine(Engine[ClusterProgram]):
         if pool not in (-1, 0):
             raise invalid_pool(pool, 1)
         deadline = self._deadline(timeout_ms)
-        return self._go(MeasuredStep(self, program, next(self._steps), deadline, collector, timer), feeds)
+        number = next(self._steps) if program.durable is None else self.durable.begin(self._steps)
+        return self._go(MeasuredStep(self, program, number, deadline, collector, timer), feeds)
 
     def repeat(self, program: ClusterProgram) -> None:
         """Runs a step. One that waits, all in another task, goes on there for a while: it need not be asked each time."""
         deadline = self._deadline(0)
-        again = program.elsewhere and deadline is None
-        self._go(StepDriver(self, program, next(self._steps), deadline, None, again=again), ())
+        # A durable task remembers what came of each step, so there each time has to be a step.
+        again = program.elsewhere and deadline is None and program.durable is None
+        number = next(self._steps) if program.durable is None else self.durable.begin(self._steps)
+        self._go(StepDriver(self, program, number, deadline, None, again=again), ())
 
     def _go(self, run: StepDriver, feeds: Sequence[Any]) -> list[Any]:
-        with self.lock:
-            if self._closed is not None:
-                raise self._closed
-            self.running[run.number] = run
         try:
+            with self.lock:
+                if self._closed is not None:
+                    raise self._closed
+                self.running[run.number] = run
             return run.go(feeds)
         finally:
-            del self.running[run.number]  # at once, for every thread: `close` copies the table
+            self.running.pop(run.number, None)  # at once, for every thread: `close` copies the table
+            if run.recovery is not None:
+                self.durable.end(run.number)
 
     def close(
         self, reason: errors.OpError, finished: bool = False, later: errors.OpError | None = None

@@ -41,7 +41,8 @@ class SharedMemoryRead:
         self._reader: BoardReader | None = None
         #: of some variables: the place on the board, the number, and the version when the board was put up
         self._versions: list[tuple[int, int, int]] = []
-        self._incarnation: int | None = None
+        #: which of the connections to the task have ended since: with each of them the session may have
+        self._times_lost = 0
         self._reads = SharedReads()
 
     def read(
@@ -60,7 +61,7 @@ class SharedMemoryRead:
         if reader is None or not at.is_open():  # it is gone, or others use all connections to it
             return None
         values = None
-        if self._incarnation == at.incarnation:
+        if self._times_lost == at.times_lost:
             values = reader.read() if versions is None else self._read_with_versions(reader, versions)
         if values is None:
             self._reader, self._asked = None, 0
@@ -80,7 +81,7 @@ class SharedMemoryRead:
         with contextlib.suppress(
             errors.OpError
         ):  # the request for the stage, which comes next, raises it again
-            self._incarnation = self._at.incarnation
+            self._times_lost = self._at.times_lost
             self._reader, self._versions = self._at.call_for(Board(session, self._number), _reader, deadline)
         if self._reader is not None:
             self._reads = self._at.reads_of(self._reader.value_bytes)

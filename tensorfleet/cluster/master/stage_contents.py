@@ -6,6 +6,8 @@ from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.passes.partition import Stage, conditions, standing
 from tensorfleet.passes.plan import Branches, Plan
 
+_READS = {"ReadVariableOp", "VarIsInitializedOp", "IsVariableInitialized", "ResourceGather"}
+
 
 def given_to(plan: Plan, stage: Stage) -> dict[Tensor, None]:
     """What the operations of a stage look at, in order."""
@@ -23,3 +25,11 @@ def branches_in(plan: Plan, stage: Stage) -> Branches:
     """The part of a plan's branches that lies in a stage."""
     guards = {op: plan.guards[op] for op in stage.ops if op in plan.guards}
     return guards, {op: plan.merges[op] for op in stage.ops if op in plan.merges}
+
+
+def changes_something(stage: Stage) -> bool:
+    """Whether a stage leaves something changed behind, so that to run it twice is not the same as to run it once."""
+    return any(
+        (op.spec.stateful or op.spec.updates) and not standing(op) and op.type not in _READS
+        for op in stage.ops
+    )

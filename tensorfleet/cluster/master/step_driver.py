@@ -29,6 +29,7 @@ from tensorfleet.cluster.master.step_machine import (
     StepMachine,
     Wait,
 )
+from tensorfleet.cluster.master.step_recovery import StepRecovery
 from tensorfleet.cluster.master.step_tracing import StepTracing
 from tensorfleet.cluster.messages import FAILED, RUN
 from tensorfleet.cluster.transport import wire
@@ -54,11 +55,9 @@ class StepDriver:
         "_forced",
         "_how",
         "_over",
-        "_sent",
         "_thread_of",
         "_threads",
         "_tracing",
-        "_whole",
         "asked",
         "began_at",
         "collector",
@@ -68,7 +67,10 @@ class StepDriver:
         "machine",
         "number",
         "program",
+        "recovery",
+        "sent_fixed",
         "values",
+        "whole",
     )
 
     def __init__(
@@ -84,7 +86,7 @@ class StepDriver:
     ) -> None:
         self.engine = engine
         #: the stages whose fixed values have been sent since the loop began that this is an iteration of
-        self._sent = sent
+        self.sent_fixed = sent
         self._how = messages.AGAIN if again else 0
         self._tracing = None
         if collector is not None:
@@ -92,12 +94,14 @@ class StepDriver:
             self._how |= self._tracing.how
         #: the step that this one is an iteration in, None for a whole step: with itself in it, it would outlive its use,
         #: and its arrays with it
-        self._whole = whole
+        self.whole = whole
         self.machine: StepMachine = StepMachine(program.rules, None if whole is None else whole.machine)
         self.iterations: itertools.count[int] | None = None
         self.program = program
         self.number = number
         self.deadline = deadline
+        #: of a step of durable tasks; few others need to look at it
+        self.recovery = None if program.durable is None else StepRecovery(self, program.durable, whole)
         self.began_at = time.monotonic()
         self.collector = collector
         self.values: list[Any] = []
@@ -149,7 +153,7 @@ class StepDriver:
 
     def inner(self, program: ClusterProgram, feeds: Sequence[Any], sent: set[StageProgram]) -> list[Any]:
         """Runs an iteration of a loop, which ends with this step; `sent` is the same for all of them."""
-        whole = self._whole or self
+        whole = self.whole or self
         if whole.iterations is None:
             whole.iterations = itertools.count(1)
         number = next(whole.iterations) * (messages.WHOLE_STEP + 1) + whole.number
@@ -217,11 +221,20 @@ class StepDriver:
         assert at is not None
         values = self.values
         remaining = 0 if self.deadline is None else self.left()
-        fields = messages.Run.pack(
-            self.engine.handle, self.number, work.number, work.total, remaining, self._how
-        )
         self.machine.sent(i)
-        channel = at.acquire(self.deadline)
+        total, oldest = work.total, 0
+        if self.recovery is None:
+            channel = at.acquire(self.deadline)
+        else:
+            channel = self.recovery.acquire(self, at)
+            if self.recovery.is_behind(self, at):
+                at.release(channel)
+                self.recovery.catch_up(self, at)
+                return
+            total, oldest = self.recovery.about(work)
+        fields = messages.Run.pack(
+            self.engine.handle, self.number, work.number, total, remaining, self._how, oldest
+        )
         fd = channel.fileno()
         self.asked[fd] = i, at, channel
         try:
@@ -241,24 +254,31 @@ class StepDriver:
             channel.after = work.number
         except TimeoutError:
             late = self._late()
-            self._drop(fd)
+            self.drop(fd)
             raise late from None
         except OSError as e:
-            self._drop(fd)
-            raise at.lost(e) from None
+            self.drop(fd)
+            self._lost(at, at.lost(e))
         except BaseException:
-            self._drop(fd)
+            self.drop(fd)
             raise
 
     def _sent_before(self, work: StageProgram) -> Collection[int]:
         """Positions of the values that an earlier iteration has sent, and that cannot have changed since."""
-        assert self._sent is not None
-        if work in self._sent:
+        assert self.sent_fixed is not None
+        if work in self.sent_fixed:
             return work.fixed
-        self._sent.add(work)
+        self.sent_fixed.add(work)
         return ()
 
-    def _drop(self, fd: int) -> None:
+    def _lost(self, at: Peer, error: errors.OpError) -> None:
+        """A task was lost under a request: a durable one has another server, any other ends the step."""
+        if self.recovery is None:
+            raise error from None
+        self.recovery.lost(self, at, error)
+
+    def drop(self, fd: int) -> None:
+        """Ends a request whose answer is of no use any more."""
         _, at, channel = self.asked.pop(fd)
         at.drop(channel)
 
@@ -334,7 +354,7 @@ class StepDriver:
         for fd, _ in self._poll(poll) if self._tracing is None else self._seen_poll(poll):
             if fd in self.asked:
                 self._answer(fd)
-            else:
+            elif self._bell is not None and fd == self._bell[0].fileno():  # else it was dropped meanwhile
                 self._collect()
 
     def _poll(self, poll: select.poll) -> list[tuple[int, int]]:
@@ -360,15 +380,23 @@ class StepDriver:
         except TimeoutError:
             raise self._late() from None
         except OSError as e:
-            self._drop(fd)
-            raise at.lost(e) from None
-        except errors.OpError:
-            self._drop(fd)
-            raise
+            self.drop(fd)
+            self._lost(at, at.lost(e))
+            return
+        except errors.OpError as e:
+            self.drop(fd)
+            self._lost(at, e)
+            return
         del self.asked[fd]
-        at.release(channel)
         if frame.kind == FAILED:
-            raise self._located(failure(frame))
+            error = failure(frame)
+            if self.recovery is not None and self.recovery.refused(self, i, at, channel, error):
+                return  # by a server that is not the one to ask: the stage will be asked for again
+            at.release(channel)
+            raise self._located(error)
+        at.release(channel)
+        if self.recovery is not None:
+            self.recovery.answered(at)
         if self._tracing is not None:
             self._tracing.answered(i, self.program.work[i], channel, frame)
         elif frame.fields:

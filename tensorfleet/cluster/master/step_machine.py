@@ -8,12 +8,14 @@ actions that it decides:
              failed()         a stage, a task or the deadline failed
              cancel(reason)   somebody ends the step from another thread
              late_answer()    a task answered after the step had failed
+             lost(task)       a server of a durable task was lost, and another one goes on in its place
+             undelivered(stage)    a stage could not send its results to a task that was lost
     actions  Ask, RunHere, RunBeside, Wait, Finish, Fail
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 from tensorfleet.base import errors
@@ -76,6 +78,10 @@ class StageRule:
     holds: bool = False
     #: whether it takes elements from queues, which nobody else gets unless they are given back
     takes: bool = False
+    #: the stages whose results must be at its task: kept there, or sent there by other tasks
+    needs: Sequence[int] = ()
+    #: whether it may run twice in a step: it changes nothing, or its task remembers what came of it
+    repeatable: bool = True
 
 
 class StepRules:
@@ -120,6 +126,7 @@ class StepMachine:
         "_under_way",
         "_waits",
         "_whole",
+        "has_recovered",
         "holding",
         "reason",
     )
@@ -135,6 +142,7 @@ class StepMachine:
         #: the tasks that keep something until the step is over; None while there are none
         self.holding: set[Hashable] | None = None
         self._whole = whole
+        self.has_recovered = False
         self.reason: errors.OpError | None = None
 
     def decide(self) -> Action:
@@ -203,4 +211,87 @@ class StepMachine:
     def over(self) -> set[Hashable]:
         """The step has ended, one way or the other: gives the tasks that keep something for it."""
         holding, self.holding = self.holding, None
-        return holding or set()
+        # Stages that were repeated may have left values at any task.
+        return (holding or set()) | (self._started if self.has_recovered else set())
+
+    # -- durable tasks --------------------------------------------------------------------------------
+
+    def lost(self, task: Hashable, is_forgotten: bool = True) -> set[int]:
+        """A durable task was lost, and another server goes on; `is_forgotten` if that has none of the step's values.
+
+        Gives the stages that run again, whose requests are of no use any more. Raises AbortedError when the step cannot go
+        on, because one of them would change something a second time.
+        """
+        whole = self._whole or self
+        if is_forgotten and whole.holding and task in whole.holding:
+            raise errors.AbortedError(
+                None,
+                None,
+                f"{_name(task)} was lost in the middle of a loop that keeps values there. Run the step again.",
+            )
+        stages = self._rules.stages
+        again = {i for i in self._under_way if stages[i].task == task}
+        if not is_forgotten:
+            return self._repeat(again, task)
+        over = self._over()
+        due = [i for i, stage in enumerate(stages) if stage.task == task and i not in over]
+        return self._repeat(self._with_sources(again, due), task)
+
+    def undelivered(self, stage: int) -> set[int]:
+        """A stage has failed because a durable task was lost that it sends results to. Otherwise like `lost`."""
+        return self._repeat(self._with_sources({stage}, [stage]), None)
+
+    def _over(self) -> set[int]:
+        """The stages that are done."""
+        unfinished = {*self._ready, *self._ready_here, *self._under_way}
+        return {i for i, waits in enumerate(self._waits) if waits <= 0 and i not in unfinished}
+
+    def _with_sources(self, again: set[int], due: Iterable[int]) -> set[int]:
+        """`again`, with the stages that have run and whose results must be made once more for those that are `due`.
+
+        A task lets its values of a step go after its last stage, so a stage that is repeated needs all of its own anew.
+        """
+        stages, begun = self._rules.stages, self._over() | self._under_way
+        result, stack = set(again), [*due]
+        while stack:
+            for source in stages[stack.pop()].needs:
+                if source in begun and source not in result:
+                    result.add(source)
+                    stack.append(source)
+        return result
+
+    def _repeat(self, again: set[int], lost: Hashable | None) -> set[int]:
+        """Has some stages run again, after those that they wait for and that run again too."""
+        rules, stages = self._rules, self._rules.stages
+        for i in sorted(again):
+            if not stages[i].repeatable:
+                raise errors.AbortedError(None, None, _not_repeatable(lost, stages[i].task))
+        over = self._over() - again
+        self._under_way -= again
+        self.has_recovered = True
+        self.holding = self.holding or set()
+        unfinished = [i for i in range(len(stages)) if i not in over and i not in self._under_way]
+        for i in unfinished:
+            self._waits[i] = 0
+        for i, followers in enumerate(rules.followers):
+            if i not in over:
+                for follower in followers:
+                    if follower not in over and follower not in self._under_way:
+                        self._waits[follower] += 1
+        ready = [i for i in unfinished if not self._waits[i]]
+        self._ready = [i for i in ready if rules.is_remote[i]]
+        self._ready_here = [i for i in ready if not rules.is_remote[i]]
+        return again
+
+
+def _name(task: Hashable) -> str:
+    return str(getattr(task, "name", task))
+
+
+def _not_repeatable(lost: Hashable | None, changed: Hashable | None) -> str:
+    what = "A task" if lost is None else _name(lost)
+    where = "this process" if changed is None else _name(changed)
+    return (
+        f"{what} was lost in the middle of a step that changed something in {where}, which cannot be done again. Run the "
+        "step again."
+    )

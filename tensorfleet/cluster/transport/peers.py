@@ -14,6 +14,14 @@ from tensorfleet.base.platform.exit_threads import started
 from tensorfleet.cluster.messages import FAILED, Answer, Failed, Hello, Ping, Request, Welcome
 from tensorfleet.cluster.transport import wire
 from tensorfleet.cluster.transport.connection import HANDSHAKE_SECONDS, connect
+from tensorfleet.cluster.transport.leader_search import (
+    NotLeadingError,
+    Patience,
+    Places,
+    not_found,
+    says_given_up,
+)
+from tensorfleet.cluster.transport.successor_watch import SuccessorWatch
 from tensorfleet.cluster.transport.token import token
 from tensorfleet.cluster.transport.traffic import SharedReads, Traffic
 
@@ -23,6 +31,8 @@ _PINGS_PER_SILENCE = 8
 _PING_SECONDS = 1.0  # at most between two: the other side may allow for less silence than this one
 _REPORT_EVERY_SECONDS = 5.0
 _FIRST_RETRY_SECONDS, _MAX_RETRY_SECONDS = 0.02, 0.5
+_LOOK_ANSWER_SECONDS = 0.3  # for another place of a durable task to say whether it leads
+_SEARCH_TOLD_SECONDS = 1.0
 _Answer = TypeVar("_Answer", bound=Answer)
 _Taken = TypeVar("_Taken")
 
@@ -30,6 +40,10 @@ _Taken = TypeVar("_Taken")
 def client() -> str:
     """What this process calls itself to the tasks it talks to."""
     return f"{_FAMILY}-{os.getpid()}"
+
+
+def _never() -> bool:
+    return False
 
 
 _own_tasks: list[str] = []  # whose servers this process has
@@ -51,6 +65,11 @@ def patience() -> float:
     return settings.WAIT_SECONDS()
 
 
+def failover() -> float:
+    """How many seconds to look for another server of a durable task that was lost."""
+    return settings.FAILOVER_SECONDS()
+
+
 def silence() -> float:
     """How many seconds a task may leave a question whether it is alive unanswered before it is given up."""
     return settings.SILENT_SECONDS()
@@ -60,6 +79,9 @@ class Peer:
     """One other task: a pool of connections to it, one for each request under way.
 
     When the connection on which it is `watched` ends, the task forgets the sessions of this process.
+
+    A durable task has several servers, and a peer is connected to the one that leads it. A peer that is not watched stands
+    for the server at its address instead, whatever that is.
     """
 
     def __init__(self, name: str, address: str, watched: bool = True) -> None:
@@ -73,18 +95,27 @@ class Peer:
         self._busy: set[wire.Channel] = set()
         self._control: wire.Channel | None = None
         self._control_lock = threading.Lock()
+        self._meeting = threading.Lock()  # held while it is decided which server is the one to use
         self.gone = False  # it was given up, and has not been reached again
-        self._times = 0  # that it was: what is opened later must not end with what was opened before
+        #: how often it was: what is opened later must not end with what was opened before
+        self.times_lost = 0
+        self._places = Places(address)
+        self._told_at = 0.0  # when the log last said that it is looked for
         self._past = Traffic()
         #: the reads of its shared memory, which send no message, by how many bytes they take
         self._shared: dict[int, SharedReads] = {}
 
     def acquire(
-        self, deadline: float | None = None, waits: bool = False, sound: bool = False
+        self,
+        deadline: float | None = None,
+        waits: bool = False,
+        sound: bool = False,
+        ended: Callable[[], object] = _never,
     ) -> wire.Channel:
         """A connection of one's own, until `release` or `drop`. With `waits`, a task not up yet is waited for.
 
-        `sound` connections have been looked at: nothing is left in them of what happened before.
+        `sound` connections have been looked at: nothing is left in them of what happened before. The search for the server
+        that leads a durable task stops when what needs it has `ended`.
         """
         with self._lock:
             if waits or sound:  # the first of a session must not meet what is left of an earlier one
@@ -93,10 +124,17 @@ class Peer:
                 channel = self._idle.pop()
                 self._busy.add(channel)
                 return channel
-        channel = self._connect(deadline, waits)
-        with self._lock:
-            self._busy.add(channel)
-        return channel
+        return self._connect(deadline, waits, ended)
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Of a durable task the places where it may be; no other task has any."""
+        return self._places.told
+
+    @property
+    def place(self) -> str:
+        """Where the task is, as far as is known."""
+        return self._places.leading
 
     def is_open(self) -> bool:
         """Whether there is a connection to it that nobody uses, and it has not been closed: it was alive a moment ago."""
@@ -149,7 +187,10 @@ class Peer:
             self._past.add(channel)
             channel.close()
 
-    def _connect(self, deadline: float | None, waits: bool) -> wire.Channel:
+    def _connect(self, deadline: float | None, waits: bool, ended: Callable[[], object]) -> wire.Channel:
+        """Opens a connection, which is in use from then on."""
+        if self.places:
+            return self._search(deadline, waits, ended)
         began = time.monotonic()
         # A task that is up and does not answer is given up as soon as one that stops answering: at any step.
         limit = began + (patience() if waits else silence())
@@ -158,7 +199,9 @@ class Peer:
         reported, pause = began, _FIRST_RETRY_SECONDS
         while True:
             try:
-                return self._open(max(min(limit - time.monotonic(), HANDSHAKE_SECONDS), 0.05))
+                return self._open(self.address, max(min(limit - time.monotonic(), HANDSHAKE_SECONDS), 0.05))
+            except NotLeadingError:
+                return self._search(deadline, waits, ended)
             except OSError as e:
                 now, why = time.monotonic(), e.strerror or str(e)
                 if now >= limit or not waits:
@@ -176,27 +219,85 @@ class Peer:
             time.sleep(min(pause, max(limit - time.monotonic(), 0.0)))
             pause = min(pause * 1.5, _MAX_RETRY_SECONDS)
 
-    def _open(self, seconds: float) -> wire.Channel:
+    def _search(
+        self, deadline: float | None, waits: bool, ended: Callable[[], object], lost: str = ""
+    ) -> wire.Channel:
+        """Opens a connection to the server that leads a durable task, when there is one; `lost` begins the error."""
+        began = time.monotonic()
+        limit = began + (patience() if waits else failover())
+        if deadline is not None:
+            limit = deadline if waits else min(deadline, limit)
+        patient = Patience()
+        while True:
+            for place in self._places.in_order():
+                left = max(limit - time.monotonic(), 0.05)
+                try:
+                    return self._open(place, min(patient.answer, left))
+                except (OSError, errors.OpError) as e:  # also a stranger who is there now
+                    why = getattr(e, "strerror", None) or str(e)
+            now = time.monotonic()
+            if now >= limit or ended():
+                lost = lost or f"{self.name} cannot be reached."
+                text = not_found(lost, self._places.in_order(), now - began, why)
+                late = deadline is not None and now >= deadline
+                raise (errors.DeadlineExceededError if late else errors.UnavailableError)(None, None, text)
+            if now - began > _SEARCH_TOLD_SECONDS:
+                self._tell_of_search(why)
+            time.sleep(min(patient.pause, limit - now))
+            patient.grow()
+
+    def _tell_of_search(self, why: str) -> None:
+        now = time.monotonic()
+        if now - self._told_at > _REPORT_EVERY_SECONDS:  # not once for each step that waits for it
+            self._told_at = now
+            logging.warning(
+                "Looking for the server that leads %s at %s (%s).",
+                self.name,
+                ", ".join(self._places.in_order()),
+                why,
+            )
+
+    def find(self, deadline: float | None, ended: Callable[[], object], lost: str) -> None:
+        """Makes sure that there is a connection to the server that leads a durable task that was lost.
+
+        Raises UnavailableError when there is none in time, or when what needs it has `ended`. The error begins with `lost`.
+        """
+        with self._lock:
+            self._close_dead()
+            if self._idle:
+                return
+        self.release(self._search(deadline, False, ended, lost))
+
+    def _open(self, place: str, seconds: float) -> wire.Channel:
         limit = time.monotonic() + seconds
-        channel, welcome = connect(self.address, token(), Hello(self._name()), seconds)
+        channel, welcome = connect(place, token(), Hello(self._name()), seconds)
         try:
-            self._welcomed(welcome, limit)
+            self._welcomed(channel, welcome, place)
         except BaseException:
             channel.close()
             raise
+        if self._watched:
+            try:
+                self._watch(place, welcome.incarnation, max(limit - time.monotonic(), 0.05))
+            except BaseException:
+                self.drop(channel)
+                raise
         return channel
 
-    def _welcomed(self, welcome: Welcome, limit: float) -> None:
+    def _welcomed(self, channel: wire.Channel, welcome: Welcome, place: str) -> None:
         incarnation = welcome.incarnation
-        if self.incarnation is not None and incarnation != self.incarnation:
-            self.forget()  # what was open led to the task's former life
-        self.incarnation, self.welcome, self.gone = incarnation, welcome, False
-        if self._watched:
-            self._watch(max(limit - time.monotonic(), 0.05))
+        with self._meeting:
+            if self._watched and (welcome.places or self.places):
+                self._places.learn(welcome, place)
+            if self.incarnation is not None and incarnation != self.incarnation:
+                self.forget()  # what was open led to the task's former life
+            self.incarnation, self.welcome, self.gone = incarnation, welcome, False
+            with self._lock:
+                self._busy.add(channel)
 
     def _name(self) -> str:
         """What this process calls itself to the task. It forgets the sessions of a name with its watched connection."""
-        return f"{client()}.{self._times}"
+        return f"{client()}.{self.times_lost}"
 
     def _unreachable(self, error: OSError, waited: float, gave_up: bool) -> errors.OpError:
         reason = error.strerror or str(error)
@@ -228,9 +329,19 @@ class Peer:
         values: Sequence[Any] = (),
     ) -> _Taken:
         """The same for what `take` finds in the answer, and in what came along with it."""
-        channel = self.acquire(deadline, waits)
-        left = HANDSHAKE_SECONDS * 6 if deadline is None else max(deadline - time.monotonic(), 0.05)
-        return self._exchange(channel, left, message, values, take)
+        until = None
+        while True:
+            channel = self.acquire(deadline, waits)
+            left = HANDSHAKE_SECONDS * 6 if deadline is None else max(deadline - time.monotonic(), 0.05)
+            try:
+                return self._exchange(channel, left, message, values, take)
+            except errors.OpError as e:
+                now = time.monotonic()
+                until = until or now + failover()
+                lost = isinstance(e, errors.UnavailableError) or says_given_up(e)
+                if not (self.places and lost) or now > (until if deadline is None else min(until, deadline)):
+                    raise
+            time.sleep(_FIRST_RETRY_SECONDS)
 
     def exchange(
         self, channel: wire.Channel, seconds: float | None, message: Request[_Answer], values: Sequence[Any]
@@ -258,9 +369,13 @@ class Peer:
             if isinstance(e, OSError):
                 raise self.lost(e) from None
             raise
-        self.release(channel)
         if frame.kind == FAILED:
-            raise failure(frame)
+            error = failure(frame)
+            if says_given_up(error):
+                self.give_up(channel)
+            self.release(channel)
+            raise error
+        self.release(channel)
         return result
 
     def answer(self, channel: wire.Channel) -> wire.Frame:
@@ -287,18 +402,20 @@ class Peer:
 
     # -- is it still there? ---------------------------------------------------------------------------
 
-    def _watch(self, seconds: float) -> None:
+    def _watch(self, place: str, incarnation: int, seconds: float) -> None:
         """Opens the connection on which this task is asked, again and again, whether it is alive."""
         with self._control_lock:
             if self._control is not None:
                 return
-            self._control, _ = connect(
-                self.address,
-                token(),
-                Hello(self._name(), control=True, tasks=list(_own_tasks)),
-                seconds,
-            )
-            channel = self._control
+            hello = Hello(self._name(), control=True, tasks=list(_own_tasks))
+            channel, welcome = connect(place, token(), hello, seconds)
+            with self._lock:
+                is_other = bool(self.places) and not welcome.incarnation == incarnation == self.incarnation
+                if not is_other:
+                    self._control = channel
+            if is_other:
+                channel.close()
+                raise NotLeadingError("another server took over meanwhile")
         # At the end of the program there may be no thread: what is asked then has time limits of its own.
         started(
             threading.Thread(
@@ -309,31 +426,72 @@ class Peer:
     def _ping(self, channel: wire.Channel) -> None:
         silent = silence()
         channel.sock.settimeout(silent)
-        pause = threading.Event()
+        pause = min(silent / _PINGS_PER_SILENCE, _PING_SECONDS)
+        watch = SuccessorWatch(self)
         while self._control is channel:
             try:
                 channel.say(Ping())
+                if self.places:
+                    watch.until_answer(channel, silent)
                 channel.receive()
             except (OSError, errors.OpError):
                 break
             for look in on_ping:
                 look()
-            pause.wait(min(silent / _PINGS_PER_SILENCE, _PING_SECONDS))
+            watch.pause(channel, pause)
         if self._control is channel:
             self.forget()
 
+    def is_watched_on(self, channel: wire.Channel) -> bool:
+        """Whether a connection is the one on which the task is watched."""
+        return self._control is channel
+
+    def busy(self) -> list[wire.Channel]:
+        """The connections in use."""
+        with self._lock:
+            return list(self._busy)
+
+    def has_moved_on(self) -> bool:
+        """Whether another server leads the durable task by a later decision: then all connections are closed."""
+        for place in self._places.others():
+            try:
+                channel, welcome = connect(place, token(), Hello(self._name()), _LOOK_ANSWER_SECONDS)
+            except (OSError, errors.OpError):
+                continue
+            channel.close()
+            with self._meeting:
+                is_newer = self._places.is_newer(welcome)
+                if is_newer:
+                    self._places.epoch = welcome.epoch
+                    self.forget()
+            if is_newer:
+                return True
+        return False
+
+    def give_up(self, channel: wire.Channel) -> None:
+        """The server at the other end of a connection says that it leads the task no more: nothing is asked of it again."""
+        with self._meeting:
+            with self._lock:
+                is_current = channel in self._busy
+            if is_current:  # else another thread has heard of it before
+                self.forget()
+
     def forget(self) -> None:
-        """Closes every connection; requests under way fail at once."""
+        """Ends every connection; requests under way fail at once."""
         with self._lock:
             idle, self._idle = self._idle, []
-            for channel in idle:
+            busy, self._busy = self._busy, set()
+            for channel in (*idle, *busy):
                 self._past.add(channel)
-            busy = list(self._busy)
             control, self._control = self._control, None
             self.gone = True
-            self._times += 1
-        for channel in (*idle, *busy):
+            self.times_lost += 1
+        for channel in idle:
             channel.close()
+        for (
+            channel
+        ) in busy:  # they are closed by those who use them: their numbers must not go to others before
+            channel.shut()
         if control is not None:
             control.close()
 

@@ -210,7 +210,7 @@ def test_steps_leave_nothing_behind_in_the_server(server):
 class Connections:
     """A peer, as far as it is looked at before a board is read."""
 
-    incarnation, is_free, boards = 1, True, 0
+    times_lost, is_free, boards = 0, True, 0
 
     def is_open(self):
         return self.is_free
@@ -232,7 +232,7 @@ def test_a_board_is_kept_while_others_use_all_connections_and_forgotten_with_the
     assert stage.read("s", None) is None
     at.is_free = True
     assert stage.read("s", None) == ["values"] and at.boards == 1
-    at.incarnation = 2
+    at.times_lost = 1
     assert [stage.read("s", None) for _ in range(posted._MIN_REQUESTS)] == [None] * posted._MIN_REQUESTS
     assert stage.read("s", None) == ["values"] and at.boards == 2
 

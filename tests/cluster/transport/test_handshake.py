@@ -18,7 +18,7 @@ from tests.support.waiting import in_background, until
 SECONDS = 60
 SECRET = "the secret of this cluster"
 OLD = b"TENSORFLEET/1\r\n\r\n" + bytes(32)
-NEW = b"TENSORFLEET/31\r\n\r\n" + bytes(32)
+NEW = b"TENSORFLEET/41\r\n\r\n" + bytes(32)
 GRPC = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x18\x04\x00\x00\x00\x00\x00"
 TLS = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"
 
@@ -92,9 +92,9 @@ def test_the_beginning_of_an_opening_is_waited_for(heard):
 @pytest.mark.parametrize(
     ("heard", "reason", "answer"),
     [
-        (OLD, "version 1 .* this server version 3", b"TENSORFLEET/3 version\r\n\r\n"),
-        (NEW, "version 31 ", b"TENSORFLEET/3 version\r\n\r\n"),
-        (TLS, "speaks TLS, and this server does not", b"TENSORFLEET/3 plain\r\n\r\n"),
+        (OLD, "version 1 .* this server version 4", b"TENSORFLEET/4 version\r\n\r\n"),
+        (NEW, "version 31 ", b"TENSORFLEET/4 version\r\n\r\n"),
+        (TLS, "speaks TLS, and this server does not", b"TENSORFLEET/4 plain\r\n\r\n"),
         (GRPC, "a gRPC client, such as TensorFlow's own", b""),
         (b"GET / HTTP/1.1\r\n", "a web client", b""),
         (b"\x00\xff garbage", r"another program, which says b'\\x00\\xff garbage'", b""),
@@ -116,9 +116,9 @@ def test_a_server_recognizes_who_is_not_let_in(heard, reason, answer):
         (b"SSH-2.0-OpenSSH", tf.errors.FailedPreconditionError, "an SSH server"),
         (b"220 smtp.test", tf.errors.FailedPreconditionError, "another program, which says b'220 smtp"),
         (OLD, tf.errors.UnimplementedError, "version 1 .* this process version 3"),
-        (b"TENSORFLEET/3 version\r\n\r\n", tf.errors.UnimplementedError, "version 3 .* Install the same"),
-        (b"TENSORFLEET/3 tls\r\n\r\n", tf.errors.UnauthenticatedError, "Set TENSORFLEET_TLS"),
-        (b"TENSORFLEET/3 plain\r\n\r\n", tf.errors.UnauthenticatedError, "does not speak TLS"),
+        (b"TENSORFLEET/4 version\r\n\r\n", tf.errors.UnimplementedError, "version 3 .* Install the same"),
+        (b"TENSORFLEET/4 tls\r\n\r\n", tf.errors.UnauthenticatedError, "Set TENSORFLEET_TLS"),
+        (b"TENSORFLEET/4 plain\r\n\r\n", tf.errors.UnauthenticatedError, "does not speak TLS"),
         (TLS, tf.errors.UnauthenticatedError, "speaks TLS, and this process does not"),
     ],
 )
@@ -208,8 +208,8 @@ def exchange(server, said):
         (GRPC, b"", "a gRPC client, such as TensorFlow's own"),
         (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"", "a web client"),
         (bytes(100), b"", "another program"),
-        (OLD, b"TENSORFLEET/3 version\r\n\r\n", "version 1 "),
-        (TLS, b"TENSORFLEET/3 plain\r\n\r\n", "speaks TLS"),
+        (OLD, b"TENSORFLEET/4 version\r\n\r\n", "version 1 "),
+        (TLS, b"TENSORFLEET/4 plain\r\n\r\n", "speaks TLS"),
     ],
     ids=["TensorFlow", "web", "garbage", "version", "TLS"],
 )
