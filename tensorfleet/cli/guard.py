@@ -58,10 +58,10 @@ class SeatExited:
 
 @dataclass(frozen=True, slots=True)
 class SeatSilent:
-    """A seat has not answered for too long."""
+    """A seat does not answer; `how` for people: "did not answer for 1.0 s"."""
 
     seat: int
-    seconds: float
+    how: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,8 +263,8 @@ class Guard:
                 self._set(seat, state=SeatState.UP, claim=epoch, stands_by=stands_by)
             case SeatExited(seat, how) if not self._seats[seat].is_dead:
                 self._set(seat, state=SeatState.DEAD, restarts=False, how=how)
-            case SeatSilent(seat, seconds) if self._seats[seat].is_up:
-                self._set(seat, state=SeatState.SILENT, how=f"did not answer for {seconds:.1f} s")
+            case SeatSilent(seat, how) if self._seats[seat].is_up:
+                self._set(seat, state=SeatState.SILENT, how=how)
             case SeatAnswered(seat) if self._seats[seat].state is SeatState.SILENT:
                 self._set(seat, state=SeatState.UP)
             case LeadAccepted(epoch) if self._is_pending(epoch):

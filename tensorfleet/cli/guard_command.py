@@ -14,6 +14,8 @@ import typer
 from tensorfleet.cli.replicas import ServerPair
 from tensorfleet.cli.standby_command import address_of, cluster_of, task_of
 
+_LOOK_SECONDS = 3600.0
+
 
 def guard(
     cluster: Annotated[
@@ -55,7 +57,8 @@ def guard(
         for one in guards:
             one.start()
         _print(f"Guarding {', '.join(labels)}. Ctrl-C ends this.")
-        ended.wait()
+        while not ended.wait(_LOOK_SECONDS):
+            pass
         for one in guards:
             one.close()
     _print("Nobody guards the tasks now: no standby takes over until a guard is started again.")

@@ -44,6 +44,9 @@ from tensorfleet.cluster.transport.wire import Channel
 
 _CONNECT_SECONDS = 5.0
 _RETRY_SECONDS = 0.1
+_REFUSED_SECONDS = (
+    0.4  # without an answer, where nobody listens any more: the engine may tell of its end first
+)
 _FRAME_SECONDS = 1.0  # for the rest of an answer whose first bytes have come
 _JOIN_SECONDS = 2.0
 
@@ -291,6 +294,8 @@ class _SeatWatch:
         #: the life that was reached last, and is watched; whether the guard knows that it is silent
         self._watched: int | None = None
         self._is_silent = False
+        #: nobody listens there any more
+        self._is_refused = False
         self._woken = threading.Event()
         self._channel: Channel | None = None
         self._complaint = ""
@@ -308,9 +313,11 @@ class _SeatWatch:
             self._is_silent = False
             return []
         is_silent = self._silence.look(time.monotonic())
+        is_silent |= self._is_refused and self._silence.seconds >= _REFUSED_SECONDS
         was_silent, self._is_silent = self._is_silent, is_silent
         if is_silent and not was_silent:
-            return [SeatSilent(self._seat, self._silence.seconds)]
+            seconds = f"did not answer for {self._silence.seconds:.1f} s"
+            return [SeatSilent(self._seat, "takes no connections any more" if self._is_refused else seconds)]
         return [SeatAnswered(self._seat)] if was_silent and not is_silent else []
 
     def run(self) -> None:
@@ -328,8 +335,11 @@ class _SeatWatch:
                 )
             except (OSError, errors.OpError) as error:
                 self._complain(error)
+                if isinstance(error, ConnectionRefusedError) and self._watched == life:
+                    self._is_refused = True
                 self._woken.wait(_RETRY_SECONDS)
                 continue
+            began = time.monotonic()
             with contextlib.closing(channel):
                 self._channel = channel
                 if known is not None and known[0] == life and known[1] != welcome.incarnation:
@@ -342,7 +352,8 @@ class _SeatWatch:
                 with contextlib.suppress(OSError, errors.OpError):
                     self._ask(channel, life)
                 self._channel = None
-            self._woken.wait(_RETRY_SECONDS)
+            if time.monotonic() - began < PING_SECONDS:
+                self._woken.wait(_RETRY_SECONDS)
 
     def _ask(self, channel: Channel, life: int) -> None:
         poll = select.poll()
@@ -361,7 +372,7 @@ class _SeatWatch:
 
     def _answered(self, life: int) -> None:
         self._silence.answered(time.monotonic())
-        self._watched = life
+        self._is_refused, self._watched = False, life
 
     def _complain(self, error: Exception) -> None:
         """Says once that the way to the server is barred: another token, no certificate."""

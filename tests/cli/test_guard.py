@@ -95,14 +95,16 @@ def test_the_standby_takes_over_at_once_when_the_primary_dies(begun):
 
 
 def test_the_standby_takes_over_from_a_silent_primary_which_is_then_started_again(begun):
-    assert begun.on(SeatSilent(0, 1.0)) == [TellLead(1, 2, None)]
+    assert begun.on(SeatSilent(0, "did not answer for 1.0 s")) == [TellLead(1, 2, None)]
     assert begun.on(SeatAnswered(0)) == []
     assert begun.on(LeadAccepted(2)) == [RestartSeat(0)]
     assert begun.notes[-1].startswith("ps/0 did not answer for 1.0 s; ps-standby/0 leads it now")
     assert begun.on(SeatExited(0, "died (signal 9)"), SeatStarted(0)) == []
 
 
-@pytest.mark.parametrize("event", [SeatExited(1, "died (signal 9)"), SeatSilent(1, 1.0)])
+@pytest.mark.parametrize(
+    "event", [SeatExited(1, "died (signal 9)"), SeatSilent(1, "did not answer for 1.0 s")]
+)
 def test_the_primary_goes_on_alone_without_its_standby(begun, event):
     assert begun.on(event) == [TellLead(0, 2, None)]
     assert begun.on(LeadAccepted(2)) == [RestartSeat(1)]
@@ -111,7 +113,12 @@ def test_the_primary_goes_on_alone_without_its_standby(begun, event):
 
 
 def test_a_standby_without_a_copy_is_never_told_to_lead(begun):
-    begun.on(SeatExited(1, "died (signal 9)"), LeadAccepted(2), SeatStarted(1), SeatSilent(0, 1.0))
+    begun.on(
+        SeatExited(1, "died (signal 9)"),
+        LeadAccepted(2),
+        SeatStarted(1),
+        SeatSilent(0, "did not answer for 1.0 s"),
+    )
     assert begun.on(SeatUp(1)) == []
     text = "ps/0 and its standby are both gone: updates since the last checkpoint are lost."
     assert begun.on(SeatExited(0, "died (signal 9)")) == [DeclareLost(0, text)]
@@ -128,14 +135,14 @@ def test_a_standby_whose_copy_may_be_complete_is_asked_and_may_refuse(begun):
 
 def test_a_silent_primary_leads_on_when_the_standby_has_refused(begun):
     begun.on(SeatExited(1, "died (signal 9)"), LeadAccepted(2), SeatStarted(1), SeatUp(1))
-    assert begun.on(SeatSilent(0, 1.0)) == [TellLead(1, 4, None)]
+    assert begun.on(SeatSilent(0, "did not answer for 1.0 s")) == [TellLead(1, 4, None)]
     assert begun.on(LeadRefused(4, "its copy is not complete.")) == []
     assert begun.on(SeatAnswered(0)) == [TellLead(0, 5, None)]
     assert begun.on(LeadAccepted(5)) == [RestartSeat(1)]
 
 
 def test_a_primary_that_may_have_been_replaced_never_leads_again(begun):
-    assert begun.on(SeatSilent(0, 1.0)) == [TellLead(1, 2, None)]
+    assert begun.on(SeatSilent(0, "did not answer for 1.0 s")) == [TellLead(1, 2, None)]
     assert begun.on(SeatAnswered(0), LeadUnheard(2)) == []
     lost, again = begun.on(SeatExited(1, "died (signal 9)"))
     assert isinstance(lost, DeclareLost) and again == RestartSeat(1)
@@ -166,7 +173,13 @@ def test_a_lost_task_begins_anew_with_the_next_epoch(begun):
 
 
 def test_after_a_loss_a_standby_with_an_old_copy_is_started_anew(begun):
-    begun.on(SeatSilent(0, 1.0), LeadAccepted(2), SeatStarted(0), SeatUp(0), SeatExited(1, "died"))
+    begun.on(
+        SeatSilent(0, "did not answer for 1.0 s"),
+        LeadAccepted(2),
+        SeatStarted(0),
+        SeatUp(0),
+        SeatExited(1, "died"),
+    )
     lost, again = begun.on(LeadRefused(4, "no."))
     assert isinstance(lost, DeclareLost) and lost.seat == 1 and again == RestartSeat(1)
     assert begun.on(SeatExited(0, "died"), SeatStarted(0)) == []
@@ -354,7 +367,7 @@ def moves(world, faults):
             result[f"die {seat}"] = (None, killed(world, seat))
         if faults and server.state == "up":
             stopped = world.server(seat, state="stopped")
-            result[f"stop {seat}"] = (None, stopped.hears(SeatSilent(seat, 1.0)))
+            result[f"stop {seat}"] = (None, stopped.hears(SeatSilent(seat, "did not answer for 1.0 s")))
         if seat in world.restarts and not _exits(world, seat):
             result[f"restart {seat}"] = (SeatStarted(seat), _restarted(world, seat))
     if world.lost and not _exits(world, 0):

@@ -299,3 +299,133 @@ def test_random_runs_come_to_an_end_with_nothing_running(seed):
         for label in sorted(alive):
             policy.on_exit(label, -KILL, 1001.0)
     assert policy.exit_code is not None and policy.running == []
+
+
+def durable(restarts=0, keep_going=False):
+    """A parameter server with a standby, and a worker."""
+    policy = Policy(keep_going=keep_going)
+    policy.add("ps/0", True, restarts, durable=True)
+    policy.add("ps-standby/0", True, restarts, durable=True)
+    policy.add("worker/0", False)
+    return policy
+
+
+@pytest.mark.parametrize("label", ["ps/0", "ps-standby/0"])
+def test_the_end_of_one_server_of_a_durable_task_is_no_failure(label):
+    policy = durable()
+    assert policy.on_exit(label, -KILL, 60.0) == []
+    assert policy.failure is None and not policy.stopping
+    assert policy.on_restart(label, 60.1) == [Start(label)]
+    assert label in policy.running
+
+
+def test_a_server_that_hangs_is_killed_and_started_again():
+    policy = durable()
+    assert policy.on_restart("ps/0", 60.0) == [Send("ps/0", KILL)]
+    assert policy.on_restart("ps/0", 60.1) == []
+    assert policy.on_exit("ps/0", -KILL, 60.2) == [Start("ps/0")]
+
+
+def test_a_standby_that_lost_its_machine_gets_another_place_however_often():
+    policy = durable()
+    for now in range(60, 300, 60):
+        assert policy.on_exit("ps-standby/0", -KILL, float(now), lost=True) == []
+        assert policy.on_restart("ps-standby/0", now + 0.1) == [Seek("ps-standby/0")]
+        assert policy.on_restart("ps-standby/0", now + 0.2) == []
+        assert policy.on_place("ps-standby/0", now + 1.0) == [Start("ps-standby/0")]
+
+
+def test_a_standby_that_dies_again_and_again_is_started_later_each_time():
+    policy = durable()
+    pauses = []
+    now = 0.0
+    for _ in range(7):
+        policy.on_exit("ps-standby/0", 1, now + 1.0)
+        actions = policy.on_restart("ps-standby/0", now + 1.0)
+        if actions:
+            now += 1.0
+            continue
+        pauses.append(policy.deadline - now - 1.0)
+        assert policy.on_time(policy.deadline - 0.1) == []
+        now = policy.deadline
+        assert policy.on_time(now) == [Start("ps-standby/0")]
+    assert pauses == [10.0, 20.0, 40.0, 60.0, 60.0]
+    assert policy.deadline is None
+
+
+def test_nothing_is_started_again_when_the_servers_are_told_to_end():
+    policy = durable()
+    for now in (1.0, 2.0, 3.0):
+        policy.on_exit("ps-standby/0", 1, now)
+        policy.on_restart("ps-standby/0", now)
+    assert policy.deadline == 13.0
+    assert policy.on_exit("worker/0", 0, 4.0) == [Send("ps/0", TERM)]
+    assert not policy.serving
+    policy.on_exit("ps/0", -TERM, 4.1)
+    assert policy.exit_code == 0 and policy.failure is None
+    assert policy.on_time(13.0) == []
+
+
+def test_servers_of_a_durable_task_are_started_again_while_workers_save():
+    policy = durable()
+    policy.grace_seconds = 30.0
+    assert policy.on_signal(TERM, 60.0) == [Send("worker/0", TERM)]
+    assert policy.serving
+    assert policy.on_exit("ps/0", -KILL, 61.0) == []
+    assert policy.on_restart("ps/0", 61.1) == [Start("ps/0")]
+    assert policy.on_exit("worker/0", 143, 62.0) == [Send("ps/0", TERM), Send("ps-standby/0", TERM)]
+
+
+def test_a_task_whose_servers_are_both_gone_fails_the_run():
+    policy = durable()
+    policy.on_exit("ps-standby/0", -KILL, 59.0)
+    policy.on_exit("ps/0", -KILL, 60.0)
+    assert policy.on_lost("ps/0", "ps/0", 60.1) == [Send("worker/0", TERM)]
+    assert (policy.failure.label, policy.failure.exit_code) == ("ps/0", 137)
+
+
+def test_a_task_whose_servers_are_both_gone_begins_anew_where_restarts_are_left():
+    policy = durable(restarts=1)
+    policy.on_exit("ps/0", -KILL, 60.0)
+    assert policy.on_lost("ps/0", "ps/0", 60.1) == [Start("ps/0")]
+    policy.on_exit("ps/0", -KILL, 90.0)
+    assert policy.on_lost("ps/0", "ps/0", 90.1) == [Send("ps-standby/0", TERM), Send("worker/0", TERM)]
+
+
+def test_a_standby_in_the_place_of_the_primary_is_killed_when_the_task_begins_anew():
+    policy = durable(restarts=1)
+    policy.on_exit("ps-standby/0", -KILL, 60.0)
+    assert policy.on_lost("ps/0", "ps-standby/0", 60.1) == [Send("ps/0", KILL)]
+    assert policy.on_exit("ps/0", -KILL, 60.2) == [Start("ps/0")]
+
+
+def test_a_task_that_lost_its_machine_and_its_standby_gets_another_place():
+    policy = durable()
+    policy.on_exit("ps/0", -KILL, 60.0, lost=True)
+    assert policy.on_lost("ps/0", "ps/0", 60.1) == [Seek("ps/0")]
+    assert policy.failure is None
+
+
+def test_a_place_that_is_being_looked_for_is_for_the_task_that_begins_anew():
+    policy = durable(restarts=1)
+    policy.on_exit("ps/0", -KILL, 60.0, lost=True)
+    policy.on_restart("ps/0", 60.1)
+    policy.on_exit("ps-standby/0", -KILL, 61.0)
+    assert policy.on_lost("ps/0", "ps-standby/0", 61.1) == []
+    assert policy.on_place("ps/0", 62.0) == [Start("ps/0")]
+
+
+def test_a_durable_server_that_ends_by_itself_before_it_led_is_no_failure():
+    policy = durable()
+    policy.on_exit("ps/0", 0, 1.0)
+    assert policy.on_lost("ps/0", "ps/0", 1.1) == []
+    policy.on_exit("worker/0", 0, 2.0)
+    policy.on_exit("ps-standby/0", -TERM, 2.1)
+    assert policy.exit_code == 0
+
+
+def test_others_may_finish_after_the_loss_of_a_durable_task():
+    policy = durable(keep_going=True)
+    policy.on_exit("ps/0", 3, 1.0)
+    assert policy.on_lost("ps/0", "ps/0", 1.1) == []
+    assert policy.failure.code == 3 and not policy.stopping
