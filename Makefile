@@ -50,17 +50,17 @@ peers: $(PEERS)/.stamp ## compare with the real TensorFlow
 browser: $(VENV)/.browser-stamp ## look at the page of a run in a real Chromium, by mouse and by keyboard
 	CHROMIUM="$$(tools/chromium.sh)" && export CHROMIUM && $(VENV)/bin/python -m pytest -m browser tests/browser -rR
 
-# Slurm is Debian's; where its packages cannot be installed, its tests are skipped and say so.
+# Slurm and mpirun are Debian's; where the packages cannot be installed, their tests are skipped and say so.
 engines: $(VENV)/.engines-stamp ## train on a real Ray and a real Slurm, and check the Kubernetes manifests
-	tools/slurm.sh
-	$(VENV)/bin/python -m pytest -m engines -rR tests/engines
+	tools/engines.sh
+	$(VENV)/bin/python -m pytest -m engines -n 2 --dist loadfile -rR -rs tests/engines
 
 kubernetes: $(VENV)/.engines-stamp ## build a Kubernetes API server from Debian's source, in minutes, and run on it
 	tools/kubernetes.sh
 	$(VENV)/bin/python -m pytest -m kubernetes -rR tests/engines
 
 # A script that cannot measure something leaves it out; the list at the end comes in any case.
-bench: $(PEERS)/.bench-stamp ## measure side by side with TensorFlow, PyTorch and JAX, for hours; then list what is slower
+bench: $(PEERS)/.bench-stamp $(VENV)/.engines-stamp ## measure side by side with TensorFlow, PyTorch and JAX, for hours; then list what is slower
 	rm -f build/bench/*.json
 	-$(PEERS)/bin/python benchmarks/run.py --against torch,jax --size half,double
 	-$(PEERS)/bin/python benchmarks/cluster.py
@@ -68,6 +68,7 @@ bench: $(PEERS)/.bench-stamp ## measure side by side with TensorFlow, PyTorch an
 	-$(PEERS)/bin/python benchmarks/input.py
 	-$(PEERS)/bin/python benchmarks/training.py
 	-$(PEERS)/bin/python benchmarks/ops.py
+	-$(VENV)/bin/python benchmarks/engines.py
 	$(PEERS)/bin/python benchmarks/summary.py
 
 wheel: ## build the wheel and try it in an empty environment

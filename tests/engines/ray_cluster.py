@@ -2,8 +2,8 @@
 
     python -m tests.engines.ray_cluster NODES [PORT]
 
-With a port, the job server of `ray job submit` listens there. It prints the cluster's address, takes commands as lines ("add", "kill NODE"), answers each with a line, and ends the
-cluster with its standard input: also when the tests are killed.
+With a port, the job server of `ray job submit` listens there. It prints the cluster's address, takes commands as lines
+("add", "kill NODE"), answers each with a line, and ends the cluster with its standard input: also when the tests are killed.
 """
 
 from __future__ import annotations
@@ -67,6 +67,8 @@ class RayCluster:
             **own,
             "RAY_TMPDIR": str(self.folder),
             "RAY_DISABLE_DOCKER_CPU_WARNING": "1",
+            # Five refused connections tell that a node has died. A busy one has as long as ever to answer.
+            "RAY_health_check_period_ms": "1000",
             _MARK: self.folder.name,
             **environment,
         }
@@ -178,6 +180,12 @@ def pid_of(cluster, *arguments):
 def actor_of(pid):
     """The process that owns a task's."""
     return psutil.Process(pid).ppid()
+
+
+def node_of(pid):
+    """The id of the node that a task is on: its actor is a child of the node's raylet."""
+    words = psutil.Process(actor_of(pid)).parent().cmdline()
+    return next(word for word in words if word.startswith("--node_id=")).partition("=")[2]
 
 
 @contextlib.contextmanager

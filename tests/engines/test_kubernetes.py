@@ -116,7 +116,7 @@ def test_every_object_is_valid(tmp_path, version):
 
 
 READS_TF_CONFIG = """
-import json, os
+import json, os, time
 import tensorflow as tf
 config = json.loads(os.environ["TF_CONFIG"])
 task = config["task"]
@@ -128,6 +128,8 @@ with tf.device(tf.train.replica_device_setter(cluster=config["cluster"])):
     add = count.assign_add(1.0)
 with tf.train.MonitoredTrainingSession(server.target, is_chief=task["type"] == "chief") as session:
     print(task["type"], "counts", session.run(add) >= 1.0, flush=True)
+    while session.run(count) < 2.0:  # a task that begins after the end of another would wait for it
+        time.sleep(0.05)
 """
 
 

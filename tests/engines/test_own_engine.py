@@ -33,7 +33,7 @@ RUN = (
 def environment(tmp_path):
     """A package with the entry point, as another distribution would install it."""
     if shutil.which("mpirun") is None:
-        pytest.skip("mpirun is not installed")
+        pytest.skip("mpirun is not installed: run tools/engines.sh")
     installed = tmp_path / "site" / "mpi_engine-1.0.dist-info"
     installed.mkdir(parents=True)
     (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: mpi-engine\nVersion: 1.0\n")

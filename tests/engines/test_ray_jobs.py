@@ -21,7 +21,12 @@ def server():
     (port,) = free_ports(1)
     # One node: several on one machine share the folder of unpacked jobs, and each removes what it does not use itself.
     with ray_cluster(1, job_port=port) as cluster:
-        yield cluster, f"http://127.0.0.1:{port}"
+        server = cluster, f"http://127.0.0.1:{port}"
+        # The server answers before it has the agent that starts jobs.
+        wait_until(
+            lambda: ray_command(server, "submit", "--", "true").returncode == 0, "an agent", 4 * SECONDS
+        )
+        yield server
 
 
 def ray_command(server, *arguments, **options):

@@ -18,7 +18,7 @@ from tests.support.launching import Launch, launched
 
 pytestmark = [
     pytest.mark.engines,
-    pytest.mark.skipif(not is_installed(), reason="there is no Slurm here: run tools/slurm.sh"),
+    pytest.mark.skipif(not is_installed(), reason="there is no Slurm here: run tools/engines.sh"),
 ]
 
 TRAIN = """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import queue
 import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -14,7 +15,7 @@ from typing import Final
 
 from tensorfleet.cli.engines.base import EngineError, RunOptions, Wanted
 from tensorfleet.cli.engines.slurm_batch import request_options
-from tensorfleet.cli.engines.slurm_commands import NodeShare, answer, own_words, shares_of
+from tensorfleet.cli.engines.slurm_commands import NodeShare, answer, explained, no_command, shares_of
 
 _GRANTED: Final = "@tensorfleet-granted "
 _END_SECONDS = 10.0
@@ -62,20 +63,19 @@ class Allocation:
     def __init__(self, wanted: Sequence[Wanted], options: RunOptions) -> None:
         """Asks for it, and returns at once."""
         command = salloc_command(wanted, options)
+        if shutil.which(command[0]) is None:
+            raise EngineError(no_command(command[0]))
         self._told: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._words: list[str] = []
         self._variables: dict[str, str] = {}
         self.job: str | None = None
-        try:
-            self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", "-c", _HOLDER, *command],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise EngineError(f"Cannot start {command[0]}: {error.strerror}.") from None
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", "-S", "-c", _HOLDER, *command],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
         threading.Thread(target=self._read, name="salloc", daemon=True).start()
 
     def wait(self, seconds: float) -> bool:
@@ -85,7 +85,7 @@ class Allocation:
             with contextlib.suppress(queue.Empty):
                 line = self._told.get(timeout=left)
                 if line is None:
-                    raise EngineError(f"Slurm has refused the request: {own_words(self._words)}")
+                    raise EngineError(explained("Slurm has refused the request", self._words))
                 if self._take(line):
                     return True
         return False

@@ -89,28 +89,39 @@ def answer(command: Sequence[str], environment: dict[str, str] | None = None) ->
             check=False,
         )
     except FileNotFoundError:
-        raise EngineError(
-            f"There is no command {command[0]} on this machine. Install Slurm's client commands (Debian: slurm-client), "
-            "or start the run on a login node of the cluster."
-        ) from None
+        raise EngineError(no_command(command[0])) from None
     except subprocess.TimeoutExpired:
         raise EngineError(
             f"{command[0]} has not answered for {_ANSWER_SECONDS:g} s. Is slurmctld running? Test it with: scontrol ping"
         ) from None
     if done.returncode != 0:
-        raise EngineError(_explained(command[0], done.stderr))
+        raise EngineError(explained(f"{command[0]} failed", done.stderr.splitlines()))
     return done.stdout
 
 
-def _explained(command: str, words: str) -> str:
-    said = own_words(words.splitlines())
+def no_command(name: str) -> str:
+    """What to do where a command of Slurm's is not installed."""
+    return (
+        f"There is no command {name} on this machine. Install Slurm's client commands (Debian: slurm-client), "
+        "or start the run on a login node of the cluster."
+    )
+
+
+def explained(doing: str, lines: Iterable[str]) -> str:
+    """A failure in Slurm's own words, with what to do where that is known: "salloc failed: ..."."""
+    said = own_words(lines)
     if re.search(
         r"unable to contact slurm controller|connection refused|communication connection", said, re.I
     ):
         return (
             f"Slurm's controller does not answer ({said}). Is slurmctld running? Test it with: scontrol ping"
         )
-    return f"{command} failed: {said}"
+    if re.search(r"failed to fetch config|dns srv|could not establish a configuration", said, re.I):
+        return (
+            f"Slurm's commands find no configuration here ({said}). Set SLURM_CONF to the slurm.conf of your cluster, or "
+            "start the run on a login node."
+        )
+    return f"{doing}: {said}"
 
 
 def own_words(lines: Iterable[str]) -> str:

@@ -140,16 +140,27 @@ def test_errors_are_told_in_the_words_of_slurm():
     assert own_words(lines) == "invalid partition specified: nope"
 
 
-def test_a_machine_without_slurm_says_what_to_install(monkeypatch, tmp_path):
+@pytest.mark.parametrize(("job", "command"), [("1", "scontrol"), ("", "salloc")])
+def test_a_machine_without_slurm_says_what_to_install(monkeypatch, tmp_path, job, command):
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setenv("SLURM_JOB_ID", "1")
+    monkeypatch.setenv("SLURM_JOB_ID", job)
     engine = SlurmEngine(RunOptions("test", Path("train.py")))
     with pytest.raises(
-        EngineError, match="no command scontrol on this machine. Install Slurm's client commands"
+        EngineError, match=f"no command {command} on this machine. Install Slurm's client commands"
     ):
         engine.reserve([_worker(0)], None)
     engine.close()
     engine.close()
+
+
+def test_commands_without_a_configuration_say_which_variable_names_it():
+    lines = [
+        "salloc: error: resolve_ctls_from_dns_srv: res_nsearch error: Unknown host",
+        "salloc: error: fetch_config: DNS SRV lookup failed",
+    ]
+    text = slurm_commands.explained("Slurm has refused the request", lines)
+    assert text.startswith("Slurm's commands find no configuration here (resolve_ctls_from_dns_srv: ")
+    assert "Set SLURM_CONF" in text
 
 
 # -- requests and batch scripts ----------------------------------------------------------------------
