@@ -30,6 +30,11 @@ def run(tmp_path, monkeypatch):
     return call
 
 
+@pytest.fixture(autouse=True)
+def outside_of_pods(monkeypatch):
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+
+
 def test_kubernetes_gets_a_job_for_each_task(run):
     options = (
         "--on",
@@ -67,9 +72,51 @@ def test_workers_without_a_place_have_addresses_that_lead_nowhere(run):
     assert code == 0 and text.count("[worker/") == 3
 
 
+def test_a_dry_run_shows_the_commands_of_standbys(run):
+    code, text = run("--dry-run", "--replicas", "1", "--ps", "2", "--workers", "1", "train.py")
+    assert code == 0
+    (line,) = [line for line in text.splitlines() if line.startswith("[ps-standby/1] ")]
+    assert " -m tensorfleet standby --task ps/1 --listen 127.0.0.1:" in line
+    assert "TENSORFLEET_TOKEN=..." in line and "TENSORFLEET_PLACES=" in line
+    assert run("--dry-run", "--replicas", "0", "--ps", "1", "--workers", "1", "train.py")[1].count("[ps") == 1
+
+
+def test_standbys_have_places_on_any_engine(run):
+    code, text = run(
+        "--on", "slurm", "--dry-run", "--replicas", "1", "--ps", "1", "--workers", "1", "train.py"
+    )
+    assert code == 0
+    assert "[ps/0] on NODE-0: " in text and "[ps-standby/0] on NODE-1: " in text
+
+
+def test_a_cluster_file_names_the_hosts_of_standbys(run, tmp_path):
+    jobs = "{ps: {a: 1}, ps-standby: {b: 1}, worker: {a: 1}}"
+    (tmp_path / "cluster.yaml").write_text(f"hosts: {{a: 10.0.0.1, b: 10.0.0.2}}\njobs: {jobs}\n")
+    code, text = run("--cluster", "cluster.yaml", "--dry-run", "--replicas", "1", "train.py")
+    assert code == 0, text
+    assert "[ps-standby/0] on b (10.0.0.2): " in text and "--listen 10.0.0.2:2222" in text
+    assert "ps-standby" not in text.partition("TF_CONFIG=")[2].partition(" ")[0]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (
+            ("--replicas", "2", "--workers", "1", "train.py"),
+            "A parameter server has no standby (0) or one (1), not 2. Use --replicas 1.",
+        ),
+        (
+            ("--replicas", "1", "--ps", "0", "--workers", "1", "train.py"),
+            "--replicas needs parameter servers, and this run of train.py has none. Add for example --ps 1",
+        ),
+        (
+            ("--on", "kubernetes", "--print", "--replicas", "1", "--workers", "1", "train.py"),
+            "Manifests have no launcher, which decides who leads a durable parameter server. Leave out --print",
+        ),
+        (
+            ("--on", "kubernetes", "--replicas", "1", "--workers", "1", "train.py"),
+            "This machine does not reach the pods, and so cannot tell which servers are alive. Start the command in a pod",
+        ),
         (("--workers", "many", "train.py"), "'many' is not a number of workers. Write for example 4, or 2:8"),
         (("--workers", "5:2", "train.py"), "5:2 is not a range. Write the least first"),
         (("--workers", "0:2", "train.py"), "0:2 is not a range"),

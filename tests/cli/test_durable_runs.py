@@ -1,0 +1,172 @@
+"""Runs whose parameter servers have standbys, with real processes: servers are killed, and no update is lost."""
+
+import json
+import os
+import re
+import signal
+import threading
+
+import pytest
+
+from tensorfleet.testing.cluster import free_addresses
+from tests.support.launching import launched, run
+
+pytestmark = pytest.mark.slow  # left out by `make quick`
+
+# Counts on a parameter server, and compares with its own count after each step.
+COUNT = """
+import os, time
+import tensorflow as tf
+tf.app.flags.DEFINE_string("ps_hosts", "", "")
+tf.app.flags.DEFINE_string("worker_hosts", "", "")
+tf.app.flags.DEFINE_string("job_name", "", "")
+tf.app.flags.DEFINE_integer("task_index", 0, "")
+FLAGS = tf.app.flags.FLAGS
+cluster = tf.train.ClusterSpec({"ps": FLAGS.ps_hosts.split(","), "worker": FLAGS.worker_hosts.split(",")})
+server = tf.train.Server(cluster, job_name=FLAGS.job_name, task_index=FLAGS.task_index)
+if FLAGS.job_name == "ps":
+    server.join()
+with tf.device("/job:ps/task:0"):
+    total = tf.get_variable("total", [4], tf.float32, tf.zeros_initializer())
+    more = tf.assign_add(total, tf.ones([4]))
+count, said = 0, 0.0
+with tf.train.MonitoredTrainingSession(server.target, is_chief=True) as sess:
+    while not os.path.exists("end"):
+        value = sess.run(more)
+        count += 1
+        assert value.tolist() == [count] * 4, (value, count)
+        if time.monotonic() - said > 0.1:
+            said = time.monotonic()
+            print("count", count, flush=True)
+        time.sleep(0.002)
+print("counted all", flush=True)
+"""
+DURABLE = ("run", "--dashboard", "off", "--name", "r", "--replicas", "1", "--ps", "1", "--workers", "1")
+
+
+@pytest.fixture
+def here(tmp_path):
+    (tmp_path / "train.py").write_text(COUNT)
+    return tmp_path
+
+
+def tasks_of(here):
+    """What is known of the tasks of the run."""
+    (path,) = (here / "state").glob("*.json")
+    return json.loads(path.read_text())["tasks"]
+
+
+def kill(here, *labels, number=signal.SIGKILL):
+    """Sends a signal to tasks of the run."""
+    for pid in [tasks_of(here)[label]["pid"] for label in labels]:
+        os.kill(pid, number)
+
+
+def test_training_goes_on_when_the_parameter_server_and_then_its_successor_are_killed(here):
+    with launched(here, *DURABLE, "train.py") as launch:
+        launch.read_until("ps/0 leads with ps-standby/0 as its standby (epoch 1).")
+        launch.read_until("count ", 3)
+        listed = run(here, "ps").stdout
+        assert re.search(r"ps-standby/0\s+running\s+pid \d+\s+127.0.0.1:", listed)
+        kill(here, "ps/0")
+        launch.read_until(
+            "ps/0 died (signal 9); ps-standby/0 leads it now (epoch 2); starting a new standby."
+        )
+        launch.read_until("ps-standby/0 leads with ps/0 as its standby (epoch 3).")
+        kill(here, "ps-standby/0")
+        launch.read_until("ps-standby/0 died (signal 9); ps/0 leads it now (epoch 4)")
+        launch.read_until("ps/0 leads with ps-standby/0 as its standby (epoch 5).")
+        (here / "end").touch()
+        done = launch.end()
+    assert done.code == 0, done.stdout + done.stderr
+    assert "counted all" in done.stdout and "FAILED" not in done.stderr
+    assert (here / "runs" / "r" / "ps-standby-0.log").exists()
+
+
+def test_a_parameter_server_that_is_stopped_is_replaced(here):
+    with launched(here, *DURABLE, "train.py") as launch:
+        launch.read_until("as its standby (epoch 1).")
+        launch.read_until("count ", 3)
+        kill(here, "ps/0", number=signal.SIGSTOP)
+        launch.read_until("ps-standby/0 leads it now (epoch 2)")
+        launch.read_until("ps-standby/0 leads with ps/0 as its standby (epoch 3).")
+        (here / "end").touch()
+        done = launch.end()
+    assert done.code == 0 and "counted all" in done.stdout, done.stdout + done.stderr
+
+
+def test_the_primary_goes_on_without_its_standby(here):
+    with launched(here, *DURABLE, "train.py") as launch:
+        launch.read_until("as its standby (epoch 1).")
+        launch.read_until("count ", 3)
+        kill(here, "ps-standby/0")
+        launch.read_until(
+            "ps-standby/0 died (signal 9); ps/0 goes on alone (epoch 2); starting a new standby."
+        )
+        launch.read_until("ps/0 leads with ps-standby/0 as its standby (epoch 3).")
+        (here / "end").touch()
+        done = launch.end()
+    assert done.code == 0 and "counted all" in done.stdout, done.stdout + done.stderr
+
+
+def test_the_run_fails_when_both_servers_are_gone(here):
+    with launched(here, *DURABLE, "train.py") as launch:
+        launch.read_until("as its standby (epoch 1).")
+        launch.read_until("count ", 3)
+        kill(here, "ps/0", "ps-standby/0")
+        done = launch.end()
+    assert done.code == 137, done.stdout + done.stderr
+    assert "ps/0 and its standby are both gone: updates since the last checkpoint are lost." in done.stdout
+    assert "was killed by SIGKILL" in done.stderr
+
+
+def test_an_error_in_the_script_of_the_parameter_server_fails_the_run(here):
+    script = COUNT.replace("    server.join()", "    raise ValueError('out of luck')")
+    (here / "train.py").write_text(script)
+    done = run(here, *DURABLE, "train.py")
+    assert done.code == 1, done.stdout + done.stderr
+    assert "FAILED: ps/0 exited with code 1" in done.stderr and "out of luck" in done.stderr
+    assert "are both gone" not in done.stdout
+
+
+def test_an_interrupt_ends_a_run_with_standbys(here):
+    with launched(here, *DURABLE, "train.py") as launch:
+        launch.read_until("count ", 3)
+        launch.process.send_signal(signal.SIGINT)
+        done = launch.end()
+    assert done.code == 130, done.stdout + done.stderr
+    assert "leads it now" not in done.stdout
+
+
+def test_a_cluster_that_was_started_by_hand_is_guarded(here):
+    ps, standby, worker = [at for found in free_addresses(ps=2, worker=1).values() for at in found]
+    cluster = json.dumps({"ps": [ps], "worker": [worker]})
+    secret = {"TENSORFLEET_TOKEN": "a token of this test alone"}
+    places = {**secret, "TENSORFLEET_PLACES": json.dumps([ps, standby])}
+    flags = (f"--ps_hosts={ps}", f"--worker_hosts={worker}")
+    stand_by = ("standby", "--task", "ps/0", "--cluster", cluster, "--listen")
+    guard = ("guard", "--cluster", cluster, "--task", f"ps/0={ps},{standby}")
+    with (
+        launched(here, "train.py", *flags, "--job_name=ps", **places) as first,
+        launched(here, *stand_by, standby, **secret) as second,
+        launched(here, *guard, **secret) as guarding,
+        launched(here, "train.py", *flags, "--job_name=worker", **secret) as working,
+    ):
+        guarding.read_until("ps/0 leads with ps-standby/0 as its standby (epoch 1).")
+        working.read_until("count ", 3)
+        first.kill_all()
+        guarding.read_until("ps-standby/0 leads it now (epoch 2); start another standby there.")
+        guarding.read_until(f"ps/0 needs a standby at {ps}.")
+        with launched(here, *stand_by, ps, **secret) as third:
+            guarding.read_until("ps-standby/0 leads with ps/0 as its standby (epoch 3).")
+            second.kill_all()
+            guarding.read_until("ps/0 leads it now (epoch 4)")
+            ended = threading.Thread(target=working.end)
+            ended.start()
+            (here / "end").touch()
+            ended.join(60)
+            assert working.code == 0 and "counted all" in working.stdout, working.stdout + working.stderr
+            third.kill_all()
+        guarding.process.send_signal(signal.SIGINT)
+        assert guarding.end().code == 0
+    assert "Nobody guards the tasks now" in guarding.stdout
