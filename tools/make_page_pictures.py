@@ -33,7 +33,7 @@ class Picture:
     ps: int = 2
     workers: int = 3
     width: int = 1440
-    height: int = 1010
+    height: int = 1100
     scheme: str = "light"
     view: str = ""
     press: tuple[str, ...] = ()

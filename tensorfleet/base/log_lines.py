@@ -20,6 +20,8 @@ _PREFIXES: tuple[tuple[re.Pattern[str], dict[str, int]], ...] = (
         {"D": 0, "I": 1, "W": 2, "E": 3, "F": 4},
     ),
 )
+#: how a task begins the line that says who has looked into it (cluster/inspection/topics.py)
+INSPECTED = "Inspected by "
 _OTHER_NAMES = {"WARN": "WARNING", "FATAL": "CRITICAL"}
 
 
@@ -31,6 +33,11 @@ def level_of(text: str) -> str | None:
             name = match[1]
             return _LEVELS[letters[name]] if letters else _OTHER_NAMES.get(name, name)
     return None
+
+
+def own_words(lines: list[str]) -> list[str]:
+    """Lines of a task's log without those that say who has looked into it: they tell nothing of its end."""
+    return [line for line in lines if f"] {INSPECTED}" not in line and f'"text": "{INSPECTED}' not in line]
 
 
 def as_json_line(task: str, text: str, now: float, level: str | None = None) -> str:

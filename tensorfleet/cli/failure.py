@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tensorfleet.base import packages
+from tensorfleet.base.log_lines import own_words
 from tensorfleet.cli.policy import Failure
 
 _FRAME = re.compile(r'^  File "(.+)", line (\d+)(?:, in (.+))?$')
@@ -33,7 +34,7 @@ def reason_in(lines: Iterable[str], script: str) -> Reason:
     # What the script printed last may have had no end of line.
     starts = [i for i, line in enumerate(text) if line.rstrip().endswith(_START)]
     if not starts:
-        last = [line for line in text if line.strip()]
+        last = [line for line in own_words(text) if line.strip()]
         return Reason(error=last[-1].strip() if last else "", is_last_line=bool(last))
     block = text[starts[-1] + 1 :]
     end = next((i for i, line in enumerate(block) if line and not line.startswith(" ")), len(block))

@@ -28,6 +28,7 @@ def test_tab_reaches_every_control_with_a_visible_ring(visit, view):
     page = visit()
     expect(page.locator(".live")).to_have_text("live")
     go(page, view)
+    expect(page.locator("nav a[aria-current]")).to_have_text(view)
     expect(page.locator("main h2").first).to_be_visible()
     if view == "Task":
         page.get_by_role("button", name="Show the stacks").click()

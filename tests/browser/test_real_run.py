@@ -5,7 +5,6 @@ import json
 import os
 import re
 import signal
-import time
 import urllib.error
 import urllib.request
 from pathlib import Path

@@ -127,6 +127,14 @@ def test_without_a_traceback_the_last_line_is_the_reason():
     assert reason_in([], "train.py") == Reason()
 
 
+def test_the_lines_about_who_has_looked_are_not_the_last_words_of_a_task():
+    looked = "W1119 04:01:06.632900 140165230880448 topics.py:117] Inspected by 4bd3-2.0: stacks {}"
+    as_json = (
+        '{"time": 1.0, "task": "worker/1", "level": "WARNING", "text": "Inspected by 4bd3-2.0: stacks {}"}'
+    )
+    assert reason_in(["loss 3", looked, as_json], "train.py").error == "loss 3"
+
+
 def test_the_block_names_task_code_error_line_and_time():
     block = report(
         Failure("worker/1", 1, 10.0),

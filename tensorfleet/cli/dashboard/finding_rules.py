@@ -72,6 +72,11 @@ def shown_seconds(seconds: float) -> str:
     return f"{seconds:.3g} s" if seconds >= 1 else f"{seconds * 1e3:.3g} ms"
 
 
+def shown_share(share: float) -> str:
+    """71 %, as the page writes it."""
+    return f"{100 * share:.0f} %"
+
+
 # -- Servers ----------------------------------------------------------------------------------------------------------
 
 
@@ -82,7 +87,7 @@ def hot_server(fleet: FleetView) -> Iterator[Observation]:
     if label is None or ratio is None or ratio < _HOT_RATIO or load[label] < _MIN_HOT_BYTES:
         return
     share = load[label] / sum(load.values())
-    text = f"{label} carries {share:.0%} of the bytes of the {len(load)} parameter servers ({ratio:.2g} times the mean)"
+    text = f"{label} carries {shown_share(share)} of the bytes of the {len(load)} parameter servers ({ratio:.2g} times the mean)"
     cause, advice = _cause_of_heat(fleet.tasks[label], len(load))
     severity: Severity = "serious" if ratio >= _VERY_HOT_RATIO else "warning"
     yield Observation("hot_server", severity, label, f"{text}{cause}.", advice)
@@ -97,8 +102,9 @@ def _cause_of_heat(view: TaskView, servers: int) -> tuple[str, str]:
     rates, snapshot = view.long_rates, view.snapshot
     if rates is None or snapshot is None or not rates.variables:
         return "", by_bytes
-    name = max(rates.variables, key=lambda each: rates.variables[each].bytes)
-    share = rates.variables[name].bytes / max(sum(v.bytes for v in rates.variables.values()), 1.0)
+    traffic = _with_slots({name: use.bytes for name, use in rates.variables.items()})
+    name = max(traffic, key=lambda each: traffic[each])
+    share = traffic[name] / max(sum(traffic.values()), 1.0)
     if share < _WHOLE_SHARE:
         return f": it has {snapshot.variable_count or len(snapshot.variables)} variables", by_bytes
     size = shown_bytes(snapshot.variables[name].bytes)
@@ -110,6 +116,17 @@ def _cause_of_heat(view: TaskView, servers: int) -> tuple[str, str]:
     return f", because `{name}` ({size}) is whole there", (
         f"Split it over the servers: `tf.get_variable(..., partitioner=tf.fixed_size_partitioner({servers}))`."
     )
+
+
+def _with_slots(traffic: dict[str, float]) -> dict[str, float]:
+    """The traffic of each variable with that of its optimizer slots, such as `w/Adam` of `w`."""
+    result: dict[str, float] = {}
+    for name, count in traffic.items():
+        above = name.split("/")
+        owners = ("/".join(above[:i]) for i in range(1, len(above) + 1))
+        owner = next(each for each in owners if each in traffic)
+        result[owner] = result.get(owner, 0.0) + count
+    return result
 
 
 def busy_server(fleet: FleetView) -> Iterator[Observation]:
@@ -266,7 +283,7 @@ def waits_for_input(fleet: FleetView) -> Iterator[Observation]:
                 "waits_for_input",
                 "serious" if share >= _BAD_INPUT_SHARE else "warning",
                 view.label,
-                f"{view.label} waits for input {share:.0%} of its time.",
+                f"{view.label} waits for input {shown_share(share)} of its time.",
                 "Prepare batches while a step runs: `dataset.prefetch(1)`, and `map(..., num_parallel_calls=N)`.",
             )
 
@@ -289,7 +306,7 @@ def waits_for_others(fleet: FleetView) -> Iterator[Observation]:
         "waits_for_others",
         "warning",
         None,
-        f"{len(waiting)} of {count} workers wait for others {share:.0%} of their time{for_whom}.",
+        f"{len(waiting)} of {count} workers wait for others {shown_share(share)} of their time{for_whom}.",
         "Go on without the slowest: `tf.train.SyncReplicasOptimizer(..., "
         f"replicas_to_aggregate={max(count - 1, 1)}, total_num_replicas={count})`.",
     )

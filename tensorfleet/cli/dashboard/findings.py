@@ -72,9 +72,16 @@ class FindingBoard:
         return self.shown()
 
     def shown(self) -> list[RunFinding]:
-        """The findings, the most serious and oldest first."""
+        """The findings, the most serious and oldest first; before them facts such as a task that died."""
         shown = [RunFinding(seen.observation, seen.first) for seen in self._seen.values() if seen.is_shown]
-        shown.sort(key=lambda f: (_ORDER[f.observation.severity], f.since, f.observation.task or ""))
+        shown.sort(
+            key=lambda f: (
+                _ORDER[f.observation.severity],
+                not f.observation.is_sudden,
+                f.since,
+                f.observation.task or "",
+            )
+        )
         return shown[:_MAX_SHOWN]
 
     def changes(self) -> list[str]:

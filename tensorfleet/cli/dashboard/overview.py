@@ -16,6 +16,7 @@ Json: TypeAlias = dict[str, Any]
 _MAX_LINKS = 1000  # of the traffic map: with 200 tasks there are more than anybody can see
 _MAX_VARIABLES = 50
 _MAX_TAGS = 50
+_ENDING_SECONDS = 10.0  # the tasks of a run end one after the other
 # Summaries that hooks and queues write by themselves: the page shows both elsewhere.
 _OWN_TAGS = ("global_step/sec", "_full")
 
@@ -131,6 +132,27 @@ def now_json(fleet: FleetView, stragglers: set[str], findings: list[Json]) -> Js
     }
 
 
+def busier(kept: FleetView | None, fleet: FleetView) -> FleetView | None:
+    """Of two moments the one to show when the run has ended: the newer, unless its tasks are ending already."""
+    active = _active(fleet)
+    if kept is None or fleet.time - kept.time > _ENDING_SECONDS:
+        return fleet if active else kept
+    return fleet if active >= _active(kept) else kept
+
+
+def _active(fleet: FleetView) -> int:
+    return sum(view.is_running and view.rates is not None for view in fleet.tasks.values())
+
+
+def at_end(now: Json, busy: Json) -> Json:
+    """The last answer to `/api/now`: the states at the end of the run, and its load as it was before."""
+    tasks = {
+        label: {**task, "parts": busy["tasks"].get(label, {}).get("parts", {})}
+        for label, task in now["tasks"].items()
+    }
+    return {**now, "tasks": tasks} | {key: busy[key] for key in ("traffic", "servers", "variables")}
+
+
 def point(fleet: FleetView) -> Json:
     """What is kept of this moment for the curves."""
     live = {label: view for label, view in fleet.tasks.items() if view.is_running and view.rates is not None}
@@ -165,7 +187,9 @@ def _task(view: TaskView, is_straggler: bool) -> Json:
         "updates_per_second": _number(rates.updates) if rates else None,
         "sent_bytes_per_second": _number(rates.sent_bytes) if rates else None,
         "received_bytes_per_second": _number(rates.received_bytes) if rates else None,
-        "last_error": (snapshot.last_error if snapshot else None) or view.error,
+        # That it does not answer any more is no error of a task that has ended.
+        "last_error": (snapshot.last_error if snapshot else None)
+        or (view.error if view.state != "ended" else None),
     }
 
 

@@ -1,4 +1,4 @@
-"""What the page of a simulated run says in words."""
+"""The findings of a simulated run, in the words of finding_rules.py."""
 
 from __future__ import annotations
 
@@ -30,19 +30,21 @@ def findings(run: SimulatedRun, now: float, text: str) -> list[dict[str, Any]]:
                 "dead",
                 "serious",
                 label,
-                f"{label} died: killed by SIGKILL.",
-                "Look at its last words in the table.",
+                f"{label} was killed.",
+                "Read the end of its log. tensorfleet run --restart N starts failed tasks again.",
                 now - run.died(label),
             )
     if run.ended is not None:
         return results
     if run.hot and run.state(run.hot) == "running":
+        share, servers = run.share_of_hot(), len(run.servers)
         add(
             "hot_server",
-            "serious",
+            "serious" if share * servers >= 1.8 else "warning",
             run.hot,
-            f"{run.hot} carries {100 * run.share_of_hot():.0f} % of the bytes because `embeddings` is whole there.",
-            "Divide it: `tf.get_variable(..., partitioner=tf.fixed_size_partitioner(4))`.",
+            f"{run.hot} carries {100 * share:.0f} % of the bytes of the {servers} parameter servers "
+            f"({share * servers:.2g} times the mean), because `embeddings` (410 MB) is whole there.",
+            f"Split it over the servers: `tf.get_variable(..., partitioner=tf.fixed_size_partitioner({servers}))`.",
             640,
         )
     if run.slow and run.state(run.slow) == "running":
@@ -50,17 +52,17 @@ def findings(run: SimulatedRun, now: float, text: str) -> list[dict[str, Any]]:
             "straggler",
             "warning",
             run.slow,
-            f"{run.slow} takes 2.9 times as long for a step as the median worker.",
-            "It computes 72 % of the time: look at its profile, and at what else runs on its machine.",
+            f"{run.slow} takes 2.9 times as long for a step as the other workers, mostly in computing.",
+            "Look for other programs on its machine, and for a larger share of the data.",
             410,
         )
     if run.hungry and run.state(run.hungry) == "running":
         add(
             "waits_for_input",
-            "warning",
+            "serious",
             run.hungry,
             f"{run.hungry} waits for input 62 % of its time.",
-            "Add `dataset.prefetch(2)`, or read with more `num_parallel_calls`.",
+            "Prepare batches while a step runs: `dataset.prefetch(1)`, and `map(..., num_parallel_calls=N)`.",
             380,
         )
     return results

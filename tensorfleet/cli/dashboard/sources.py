@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from tensorfleet.base import logging, settings
+from tensorfleet.base.log_lines import own_words
 from tensorfleet.cli.dashboard import metrics
 from tensorfleet.cli.dashboard.collector import POLL_SECONDS, StatsCollector
 from tensorfleet.cli.dashboard.findings import FindingBoard, RunFinding, stragglers
-from tensorfleet.cli.dashboard.overview import FleetView, Json, TaskView, now_json, point
+from tensorfleet.cli.dashboard.overview import FleetView, Json, TaskView, at_end, busier, now_json, point
 from tensorfleet.cli.dashboard.series import series_json
 from tensorfleet.cli.dashboard.states import TaskFacts
 from tensorfleet.cli.dashboard.store import StatsHistory, StatsStore
@@ -99,6 +100,7 @@ class LiveRun:
         self._findings: list[RunFinding] = []
         self._states: dict[str, str] = {}
         self._state_kept = 0.0
+        self._busy: FleetView | None = None  # as it was before the tasks ended
         self._ended = threading.Event()
         self._looked = 0.0  # when somebody asked last, by the steady clock
         self._end_seen = threading.Event()
@@ -140,6 +142,7 @@ class LiveRun:
             findings = self._board.update(view)
             with self._lock:
                 self._view, self._findings = view, findings
+            self._busy = busier(self._busy, view)
             self._store.add_point(view.time, point(view))
             for text in self._board.changes():
                 self._store.add_event(view.time, "finding", None, text)
@@ -191,7 +194,10 @@ class LiveRun:
 
     def _now(self) -> Json:
         view, findings = self._seen()
-        return now_json(view, stragglers(view), [finding.json() for finding in findings])
+        now = now_json(view, stragglers(view), [finding.json() for finding in findings])
+        if self._facts.ended is None or self._busy is None:
+            return now
+        return at_end(now, now_json(self._busy, stragglers(self._busy), []))
 
     def _seen(self) -> tuple[FleetView, list[RunFinding]]:
         with self._lock:
@@ -260,7 +266,7 @@ class LiveRun:
 
     def _last_words(self, task: str) -> list[str] | None:
         try:
-            return log_tail(self._facts.logs, task, _LAST_WORDS)
+            return own_words(log_tail(self._facts.logs, task, 2 * _LAST_WORDS))[-_LAST_WORDS:]
         except Unavailable:
             return None
 

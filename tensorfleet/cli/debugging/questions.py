@@ -10,6 +10,7 @@ import psutil
 import typer
 
 from tensorfleet.base import errors
+from tensorfleet.base.log_lines import own_words
 from tensorfleet.cli.known_run import KnownRun, find_run
 from tensorfleet.cluster.inspection.ask import ASK_SECONDS, ask
 from tensorfleet.cluster.inspection.topics import Report
@@ -87,7 +88,7 @@ class Questions:
             return []
         path = self.run.logs / f"{self.label.replace('/', '-')}.log"
         try:
-            return path.read_text(errors="replace").splitlines()[-_LAST_LINES:]
+            return own_words(path.read_text(errors="replace").splitlines())[-_LAST_LINES:]
         except OSError:
             return []
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from tensorfleet.base import errors, logging, settings
+from tensorfleet.base import errors, log_lines, logging, settings
 
 if TYPE_CHECKING:
     from tensorfleet.cluster.server import Server
@@ -114,7 +114,7 @@ def answer(
     if known[topic].is_logged:
         # On one line: a line of the asker's own would look like one of the task.
         asked = " ".join(f"{asker[:80]}: {topic} {options[:200]}".split())
-        logging.warning("Inspected by %s", asked)
+        logging.warning("%s%s", log_lines.INSPECTED, asked)
     return known[topic].answer(server, wanted)
 
 

@@ -59,10 +59,16 @@ def test_a_hot_server_is_named_with_the_variable_that_is_whole_there():
     )
     assert found.task == "ps/0" and found.severity == "serious"
     assert found.text == (
-        "ps/0 carries 90% of the bytes of the 2 parameter servers (1.8 times the mean), because `embeddings` (410 MB) is "
+        "ps/0 carries 90 % of the bytes of the 2 parameter servers (1.8 times the mean), because `embeddings` (410 MB) is "
         "whole there."
     )
     assert "tf.fixed_size_partitioner(2)" in found.advice
+
+
+def test_the_slots_of_an_optimizer_count_with_their_variable():
+    variables = {"w": (1e6, 4e8), "w/Adam": (1e6, 4e8), "w/Adam_1": (1e6, 4e8), "other": (1e6, 5e8)}
+    found = only(rules.hot_server, server("ps/0", 17e8, variables), server("ps/1", 1e8))
+    assert "because `w` (1 MB) is whole there" in found.text
 
 
 def test_a_hot_server_of_many_variables_is_advised_to_balance():
@@ -198,7 +204,7 @@ def test_waiting_for_input_is_told_with_its_part():
     found = only(
         rules.waits_for_input, worker(1, 50, input=6.2, compute=3.8), worker(0, 50, input=1.0, compute=9.0)
     )
-    assert found.text == "worker/1 waits for input 62% of its time." and found.severity == "serious"
+    assert found.text == "worker/1 waits for input 62 % of its time." and found.severity == "serious"
     assert "prefetch" in found.advice
 
 
@@ -207,7 +213,7 @@ def test_waiting_for_others_names_for_whom_and_how_many_to_aggregate():
     found = only(rules.waits_for_others, *views)
     assert (
         found.task is None
-        and "2 of 3 workers wait for others 70% of their time, mostly for worker/1" in found.text
+        and "2 of 3 workers wait for others 70 % of their time, mostly for worker/1" in found.text
     )
     assert "replicas_to_aggregate=2, total_num_replicas=3" in found.advice
 

@@ -109,3 +109,13 @@ def test_the_advice_names_only_what_exists():
     assert tf.contrib.training.GreedyLoadBalancingStrategy and tf.contrib.training.byte_size_load_fn
     assert tf.data.Dataset.prefetch and tf.nn.embedding_lookup and tf.gather and tf.train.QueueRunner
     assert tf.train.batch and tf.Graph.finalize
+
+
+def test_a_task_that_died_comes_before_an_older_mean(rule):
+    board = FindingBoard()
+    hot = Observation("hot_server", "serious", "ps/0", "hot", "cool it")
+    dead = Observation("dead", "serious", "worker/1", "dead", "look", is_sudden=True)
+    for i in range(3):
+        rule[:] = [hot, dead] if i else [hot]
+        shown = board.update(FleetView(float(i)))
+    assert [f.observation.task for f in shown] == ["worker/1", "ps/0"]

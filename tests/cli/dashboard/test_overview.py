@@ -2,10 +2,11 @@
 
 import json
 import math
+from dataclasses import replace
 
 import pytest
 
-from tensorfleet.cli.dashboard.overview import FleetView, TaskView, hottest, now_json, point
+from tensorfleet.cli.dashboard.overview import FleetView, TaskView, at_end, busier, hottest, now_json, point
 from tensorfleet.cli.dashboard.snapshots import snapshot_of
 from tests.cli.dashboard.views import task_view, view_of
 from tests.support.simulated_fleet import SimulatedFleet
@@ -90,3 +91,32 @@ def test_reads_from_shared_memory_count_for_the_server():
         },
     )
     assert view.server_load == {"ps/0": 1000.0}
+
+
+def fleet_at(time, *running):
+    fleet = view_of(SimulatedFleet(1, 2, started=0.0), 30)
+    tasks = {n: v if n in running else replace(v, state="ended") for n, v in fleet.tasks.items()}
+    return FleetView(time, tasks)
+
+
+def test_the_load_of_a_run_that_has_ended_is_that_before_its_tasks_ended():
+    busy = fleet_at(1.0, "ps/0", "worker/0", "worker/1")
+    assert busier(busy, fleet_at(2.0, "ps/0")) is busy
+    assert busier(busy, fleet_at(3.0)) is busy
+    later = fleet_at(60.0, "ps/0", "worker/0")
+    assert busier(busy, later) is later, "one worker has ended long before the others"
+    over = now_json(fleet_at(4.0), set(), [])
+    end = at_end(over, now_json(busy, set(), []))
+    assert not over["traffic"] and not over["servers"]["load"] and not over["tasks"]["worker/0"]["parts"]
+    assert end["traffic"] and end["servers"]["load"] and end["tasks"]["worker/0"]["parts"]
+    assert end["tasks"]["worker/0"]["state"] == "ended" and end["time"] == 4.0
+
+
+def test_a_task_that_has_ended_does_not_complain_that_it_does_not_answer():
+    lost = "worker/0 (h:1) was lost: Socket closed."
+    views = {state: TaskView("worker/0", state, error=lost) for state in ("ended", "dead")}
+    told = {
+        state: now_json(FleetView(1.0, {"worker/0": view}), set(), [])["tasks"]["worker/0"]["last_error"]
+        for state, view in views.items()
+    }
+    assert told == {"ended": None, "dead": lost}

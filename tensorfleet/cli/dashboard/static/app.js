@@ -117,6 +117,8 @@ function drawBanner() {
   if (store.connection === "denied") {
     text = `The key is missing or wrong. Open the address that tensorfleet run printed, or run tensorfleet dashboard.${old}`;
     kind = "bad";
+  } else if (store.connection === "away" && store.run?.ended) {
+    text = `The run has ended, and its page with it. Run tensorfleet dashboard ${store.run.name} to look at it again.`;
   } else if (store.connection === "away") {
     text = `Reconnecting: the server of the page does not answer.${old} Training does not depend on it.`;
     kind = "warn";

@@ -3,7 +3,7 @@
 import { h, setText } from "../dom.js";
 
 /** A button that runs `ask()` and hands its answer to `show`; errors stand beside it, in words. */
-export function asking(text, ask, show) {
+export function asking(text, ask, show, doing = "Asking …") {
   const button = h("button", { type: "button", class: "button", text });
   const status = h("span", { class: "ask-status", role: "status" });
   let number = 0;
@@ -11,7 +11,7 @@ export function asking(text, ask, show) {
     const mine = ++number;
     button.disabled = true;
     status.className = "ask-status";
-    setText(status, "Asking …");
+    setText(status, doing);
     try {
       const answer = await ask();
       if (mine !== number) return;

@@ -44,7 +44,7 @@ export function findingsPanel() {
   let known = new Set();
   const update = (store) => {
     const findings = keyed([...(store.now?.findings ?? [])].sort((a, b) => (ORDER[a.severity] ?? 3) - (ORDER[b.severity] ?? 3)));
-    box.note(findings.length > 4 ? `${findings.length}` : "");
+    box.note(findings.length > 3 ? `${findings.length}` : "");
     setText(none, store.now ? "Nothing stands out." : "Waiting for the first numbers.");
     none.hidden = findings.length > 0;
     const fresh = findings.filter((finding) => !known.has(finding.key));

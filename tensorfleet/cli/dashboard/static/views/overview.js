@@ -4,7 +4,7 @@ import { BarList, Columns, histogram } from "../charts/bars.js";
 import { LineChart, MANY } from "../charts/lines.js";
 import { Matrix } from "../charts/matrix.js";
 import { median } from "../charts/scale.js";
-import { Keyed, h, panel, setAttribute, setText } from "../dom.js";
+import { Keyed, h, panel, setAttribute, setText, withCode } from "../dom.js";
 import { byteRate, clock, duration, inPath, percent, plain, si, whole } from "../format.js";
 import { findingsPanel } from "./findings.js";
 import { TasksTable } from "./tasks_table.js";
@@ -277,11 +277,11 @@ export function queues() {
 }
 
 function events() {
-  const box = panel("Events", { className: "third" });
+  const box = panel("Events", { className: "third events-panel" });
   const list = h("ol", { class: "events" });
   const none = h("p", { class: "empty-line", text: "Nothing has happened yet." });
   box.body.append(list, none);
-  const items = new Keyed(list, (event) => h("li", {}, h("time", { text: clock(event.time) }), h("span", { text: event.kind === "finding" ? event.text : event.task ? `${event.task}: ${event.text}` : `The run ${event.text}` })));
+  const items = new Keyed(list, (event) => h("li", {}, h("time", { text: clock(event.time) }), h("span", {}, ...withCode(event.kind === "finding" ? event.text : event.task ? `${event.task}: ${event.text}` : `The run ${event.text}`))));
   return {
     root: box.root,
     update(store) {

@@ -1,6 +1,6 @@
 // Every setting, and which of them are not what they are by default.
 
-import { Keyed, h, panel, setAttribute, setText } from "../dom.js";
+import { Keyed, h, panel, setAttribute, setText, withCode } from "../dom.js";
 
 export function settings() {
   let rows = [];
@@ -10,7 +10,7 @@ export function settings() {
   const box = panel("Settings", { className: "full" }, h("div", { class: "tools" }, search),
     h("table", { class: "table settings-table" }, h("thead", {}, h("tr", {}, ...["Setting", "Value", "Purpose"].map((text) => h("th", { scope: "col", text })))), body), none);
   const keyed = new Keyed(body, () => {
-    const [name, value, purpose] = [h("td", { class: "mono name" }), h("td", { class: "mono" }), h("td", { class: "muted" })];
+    const [name, value, purpose] = [h("td", { class: "mono name" }), h("td", { class: "mono value" }), h("td", { class: "muted" })];
     return { root: h("tr", {}, name, value, purpose), name, value, purpose };
   });
 
@@ -26,7 +26,7 @@ export function settings() {
       const fallback = row.default === null || row.default === undefined || row.default === "" ? "none" : String(row.default);
       setText(entry.name, row.name);
       setText(entry.value, isSet(row) ? `${row.value}  (default ${fallback})` : fallback);
-      setText(entry.purpose, row.purpose ?? "");
+      if (entry.text !== row.purpose) entry.purpose.replaceChildren(...withCode((entry.text = row.purpose) ?? ""));
       setAttribute(entry.root, "class", isSet(row) ? "set" : null);
     });
   }

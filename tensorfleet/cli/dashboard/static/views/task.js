@@ -121,7 +121,8 @@ function thread(one, i) {
 function profile(label) {
   const result = h("div", { class: "answer" });
   const seconds = h("input", { type: "number", class: "field short", min: 1, max: 120, value: 5, "aria-label": "Seconds of the profile" });
-  const ask = asking("Sample", () => post(`inspect/${inPath(label())}/profile`, { seconds: Number(seconds.value) || 5 }, Number(seconds.value) + 45), (answer) => {
+  const native = h("input", { type: "checkbox" });
+  const ask = asking("Sample", () => post(`inspect/${inPath(label())}/profile`, { seconds: Number(seconds.value) || 5, native: native.checked }, Number(seconds.value) + 45), (answer) => {
     const tree = mergedCalls(answer.collapsed ?? "");
     const save = (name, text, type) => h("button", { type: "button", class: "button", text: `Download ${name}`, onclick: () => download(name, text, type) });
     result.replaceChildren(
@@ -131,7 +132,8 @@ function profile(label) {
         // A picture that a task made is a file to keep, not to show: it may hold anything.
         answer.flamegraph_svg ? save("profile.svg", answer.flamegraph_svg, "image/svg+xml") : null));
   });
-  return question("Profile", "A flame graph of where its time goes, Python and native code.", ask, [h("label", { class: "check" }, seconds, "seconds")], result);
+  return question("Profile", "A flame graph of where its time goes.", ask,
+    [h("label", { class: "check" }, seconds, "seconds"), h("label", { class: "check" }, native, "native code too")], result);
 }
 
 const WATCHED_STEPS = 5;

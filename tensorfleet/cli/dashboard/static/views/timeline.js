@@ -12,6 +12,7 @@ const TRACE_SECONDS = 90;
 export function timeline(store) {
   const count = h("input", { type: "number", class: "field short", min: 1, max: MAX_STEPS, value: 20, "aria-label": "Number of steps" });
   const lanes = new Lanes();
+  const doing = "Tracing, until the slowest worker has done its steps …";
   const ask = asking("Trace the next steps", () => post(`trace?steps=${Number(count.value) || 20}`, {}, TRACE_SECONDS), (trace) => {
     const text = JSON.stringify(trace);
     save.hidden = false;
@@ -21,7 +22,7 @@ export function timeline(store) {
     lanes.root.hidden = zooms.hidden = false;
     lanes.show(trace);
     box.note(`${whole(lanes.count)} events in ${duration(lanes.length / 1e6)}`);
-  });
+  }, doing);
   const save = h("button", { type: "button", class: "button", hidden: true });
   const zooms = h("div", { class: "segmented", role: "group", "aria-label": "Zoom", hidden: true },
     h("button", { type: "button", text: "−", "aria-label": "Zoom out", onclick: () => lanes.zoom(1.7) }),

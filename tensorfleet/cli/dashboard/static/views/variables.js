@@ -7,6 +7,7 @@ import { asking, taskChoice } from "./asking.js";
 import { nearest } from "./nearest.js";
 
 const ALL = "all tasks";
+const MOST = 50; // that the server tells of all tasks
 const COLUMNS = [
   { key: "name", name: "Variable" },
   { key: "task", name: "Task" },
@@ -14,7 +15,7 @@ const COLUMNS = [
   { key: "bytes", name: "Size", number: true },
   { key: "version", name: "Version", number: true, className: "wide" },
   { key: "bytes_per_second", name: "Traffic", number: true },
-  { key: "reads_per_second", name: "Reads/s", number: true, className: "wide" },
+  { key: "reads_per_second", name: "Reads/s", number: true, className: "wide", about: "Reads of small variables from shared memory, on the same machine, are not counted here." },
   { key: "updates_per_second", name: "Updates/s", number: true, className: "wide" },
 ];
 
@@ -34,7 +35,7 @@ export function variables(store) {
   });
   const search = h("input", { type: "search", class: "field grow", placeholder: "Filter by name", "aria-label": "Filter variables", oninput: () => draw() });
   const heads = COLUMNS.map((column) => {
-    const button = h("button", { type: "button", class: "sort", text: column.name, onclick: () => sortBy(column.key) });
+    const button = h("button", { type: "button", class: "sort", text: column.name, title: column.about, onclick: () => sortBy(column.key) });
     return h("th", { scope: "col", class: [column.number ? "number" : "", column.className ?? ""].join(" ").trim() }, button);
   });
   const rowsOf = h("tbody");
@@ -63,7 +64,7 @@ export function variables(store) {
     shown.sort((a, b) => (value(a) < value(b) ? -sign : value(a) > value(b) ? sign : a.name.localeCompare(b.name)));
     heads.forEach((head, i) => setAttribute(head, "aria-sort", COLUMNS[i].key === sortKey ? (descending ? "descending" : "ascending") : null));
     ask.button.hidden = choice.value === ALL || !choice.value;
-    box.note(choice.value === ALL ? `the ${whole(all.length)} with the most traffic; choose a task for all of its own` : whole(all.length));
+    box.note(choice.value === ALL ? (all.length < MOST ? whole(all.length) : `the ${whole(all.length)} with the most traffic; choose a task for all of its own`) : whole(all.length));
     none.hidden = shown.length > 0;
     setText(none, !all.length ? "No variables have been told yet." : `No variable matches ${search.value.trim()}. Near: ${nearest(wanted, all.map((variable) => variable.name)).join(", ")}`);
     const most = Math.max(...all.map((variable) => variable.bytes_per_second ?? 0), 1e-9);
