@@ -13,6 +13,7 @@ from tensorfleet.cli.debugging.watch import withdrawn
 from tensorfleet.runtime.value_stats import in_words
 
 _POLL_SECONDS = 0.5
+_NO_LIMIT = 1_000_000_000  # of the others: they are checked for as long as the task itself
 _SETTLING_SECONDS = 2.0  # for the operation that made a number which another task has already been given
 
 
@@ -28,9 +29,7 @@ def check_numerics(questions: Questions, steps: int, seconds: float, alone: bool
         watches[questions.label] = questions.ask("numerics", {"steps": steps}).content["id"]
         for label in labels[1:]:
             try:
-                watches[label] = questions.ask_other(
-                    label, "numerics", {"steps": steps * len(labels)}
-                ).content["id"]
+                watches[label] = questions.ask_other(label, "numerics", {"steps": _NO_LIMIT}).content["id"]
             except errors.OpError as error:
                 typer.echo(f"{label} is not checked: {error.message}", err=True)
         typer.echo(f"Checking steps of {', '.join(watches)}.")
@@ -69,7 +68,7 @@ def _tell(questions: Questions, told: dict[str, dict[str, Any]]) -> None:
     makers = [(t["maker"]["time"], label, t["maker"]) for label, t in told.items() if t["maker"]]
     takers = [(t["taker"]["time"], label, t["taker"]) for label, t in told.items() if t["taker"]]
     if not (makers or takers):
-        counts = ", ".join(f"{t['checked']} steps of {label}" for label, t in told.items())
+        counts = ", ".join(f"{t['checked']} {t.get('unit', 'steps')} of {label}" for label, t in told.items())
         typer.echo(f"No NaN and no infinity in {counts or 'any step: none ran'}.")
         return
     _, label, culprit = min(makers or takers, key=lambda found: found[0])

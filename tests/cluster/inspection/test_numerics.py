@@ -73,3 +73,20 @@ def test_a_nan_of_a_python_function_is_found(server):
         y = tf.py_func(lambda v: v / np.float32("nan"), [x], tf.float32, name="divides")
         content = _checked(server, lambda: session.run(y, {x: [1.0, 2.0]}))
         assert content["maker"]["op"] == "divides"
+
+
+def test_it_ends_after_as_many_steps_as_were_asked_for_whatever_programs_they_run(server, model):
+    session, x, _, loss = model
+    address = server.target.removeprefix("grpc://")
+    number = ask(server.task, address, "numerics", {"steps": 2}).content["id"]
+    try:
+        told = []
+        for _ in range(3):
+            session.run(loss, {x: [1.0, 1.0, 2.0]})
+            told.append(ask(server.task, address, "numerics_take", {"id": number, "seconds": 0.0}).content)
+        assert [(t["checked"], t["unit"], t["done"]) for t in told[:2]] == [
+            (1, "steps", False),
+            (2, "steps", True),
+        ]
+    finally:
+        leases.withdraw(number)
