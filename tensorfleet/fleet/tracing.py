@@ -25,6 +25,9 @@ _Result = TypeVar("_Result")
 
 _POLL_SECONDS = 0.1
 _POLL_ANSWER_SECONDS = 5.0
+# A worker that is slow between its steps may not be in one when the recording begins. One that has ended its training
+# delays the trace by as much.
+_FIRST_STEP_SECONDS = 3.0
 _MAX_ASKED_AT_ONCE = 16
 
 
@@ -94,7 +97,8 @@ class _Tracing:
         had_sessions = False
         while (now := time.monotonic()) < until and self._sources:
             told = self._each(lambda s: s.ask("trace_take", {"id": self._id}, _POLL_ANSWER_SECONDS))
-            done, is_complete = steps_done(list(told.values()), self._asked.steps)
+            is_early = now - self._began < _FIRST_STEP_SECONDS
+            done, is_complete = steps_done(self._awaitable(told), self._asked.steps, is_early)
             if progress is not None:
                 progress(done, self._asked.steps, now - self._began)
             has_sessions = any(task["begun"] for task in told.values())
@@ -102,6 +106,11 @@ class _Tracing:
                 return
             had_sessions = has_sessions
             time.sleep(min(_POLL_SECONDS, max(until - time.monotonic(), 0.0)))
+
+    def _awaitable(self, told: Mapping[str, Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """What the tasks told. Whoever waits here may run no more steps, so its earlier ones do not count."""
+        own = {source.label for source in self._sources if isinstance(source, ThisProcess)}
+        return [{**task, "has_run": task.get("has_run") and label not in own} for label, task in told.items()]
 
     def take(self) -> dict[str, Any]:
         """Ends the recordings, takes them, and gives the trace."""
@@ -180,13 +189,14 @@ class _Tracing:
         return told
 
 
-def steps_done(told: Sequence[Mapping[str, Any]], steps: int) -> tuple[int, bool]:
+def steps_done(told: Sequence[Mapping[str, Any]], steps: int, is_early: bool = False) -> tuple[int, bool]:
     """How many steps the slowest process has done, and whether all have done enough.
 
     A process without sessions of its own, such as a parameter server, waits for the others. If none has any, then the
-    clients are elsewhere, and the steps that a task has served count.
+    clients are elsewhere, and the steps that a task has served count. As long as it is early, a process that has run
+    steps before is waited for as well.
     """
-    active = [task for task in told if task["begun"] or task["under_way"]]
+    active = [t for t in told if t["begun"] or t["under_way"] or (is_early and t.get("has_run"))]
     if active:
         done = min(task["steps"] for task in active)
         return done, done >= steps

@@ -383,3 +383,13 @@ def told(steps=0, begun=0, under_way=0, served=0):
 )
 def test_the_slowest_process_with_sessions_decides_when_it_is_over(tasks, expected):
     assert steps_done(tasks, 5) == expected
+
+
+def task_told(steps=0, begun=0, has_run=True):
+    return {"steps": steps, "begun": begun, "under_way": 0, "served": 0, "has_run": has_run}
+
+
+def test_a_worker_between_two_steps_is_waited_for_while_it_is_early():
+    told = [task_told(steps=3, begun=3), task_told(), task_told(has_run=False)]
+    assert steps_done(told, 3, is_early=True) == (0, False)
+    assert steps_done(told, 3) == (3, True), "it runs no more steps"

@@ -7,7 +7,7 @@ import socket
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tensorfleet.base import errors
+from tensorfleet.base import counters, errors
 from tensorfleet.cluster.inspection.topics import Options, Report, chosen
 from tensorfleet.cluster.master.master import steps_under_way
 from tensorfleet.runtime import recording
@@ -104,6 +104,7 @@ def take(server: Server | None, options: Options) -> Report:
         "begun": known.begun,
         "served": len(known.served),
         "under_way": steps_under_way(),
+        "has_run": counters.steps.count > 0,
         "events": [],
     }
     if not known.is_over:
