@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet.base import errors
-from tensorfleet.cluster.transport.leader_search import says_forgotten
+from tensorfleet.cluster.transport.durable_places import says_forgotten
 from tensorfleet.cluster.transport.peers import failover
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING
 
 from tensorfleet.base import errors
-from tensorfleet.cluster.transport.leader_search import says_forgotten, says_given_up
+from tensorfleet.cluster.transport.durable_places import says_forgotten, says_given_up
 from tensorfleet.runtime.engine import CLOSED
 
 if TYPE_CHECKING:

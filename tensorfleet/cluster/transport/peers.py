@@ -14,13 +14,8 @@ from tensorfleet.base.platform.exit_threads import started
 from tensorfleet.cluster.messages import FAILED, Answer, Failed, Hello, Ping, Request, Welcome
 from tensorfleet.cluster.transport import wire
 from tensorfleet.cluster.transport.connection import HANDSHAKE_SECONDS, connect
-from tensorfleet.cluster.transport.leader_search import (
-    NotLeadingError,
-    Patience,
-    Places,
-    not_found,
-    says_given_up,
-)
+from tensorfleet.cluster.transport.durable_places import NotLeadingError, Places, says_given_up
+from tensorfleet.cluster.transport.leader_search import LeaderSearch
 from tensorfleet.cluster.transport.successor_watch import SuccessorWatch
 from tensorfleet.cluster.transport.token import token
 from tensorfleet.cluster.transport.traffic import SharedReads, Traffic
@@ -31,8 +26,6 @@ _PINGS_PER_SILENCE = 8
 _PING_SECONDS = 1.0  # at most between two: the other side may allow for less silence than this one
 _REPORT_EVERY_SECONDS = 5.0
 _FIRST_RETRY_SECONDS, _MAX_RETRY_SECONDS = 0.02, 0.5
-_LOOK_ANSWER_SECONDS = 0.3  # for another place of a durable task to say whether it leads
-_SEARCH_TOLD_SECONDS = 1.0
 _Answer = TypeVar("_Answer", bound=Answer)
 _Taken = TypeVar("_Taken")
 
@@ -100,7 +93,7 @@ class Peer:
         #: how often it was: what is opened later must not end with what was opened before
         self.times_lost = 0
         self._places = Places(address)
-        self._told_at = 0.0  # when the log last said that it is looked for
+        self._leaders = LeaderSearch(name, self._places)
         self._past = Traffic()
         #: the reads of its shared memory, which send no message, by how many bytes they take
         self._shared: dict[int, SharedReads] = {}
@@ -223,39 +216,12 @@ class Peer:
         self, deadline: float | None, waits: bool, ended: Callable[[], object], lost: str = ""
     ) -> wire.Channel:
         """Opens a connection to the server that leads a durable task, when there is one; `lost` begins the error."""
-        began = time.monotonic()
-        limit = began + (patience() if waits else failover())
+        limit = time.monotonic() + (patience() if waits else failover())
         if deadline is not None:
             limit = deadline if waits else min(deadline, limit)
-        patient = Patience()
-        while True:
-            for place in self._places.in_order():
-                left = max(limit - time.monotonic(), 0.05)
-                try:
-                    return self._open(place, min(patient.answer, left))
-                except (OSError, errors.OpError) as e:  # also a stranger who is there now
-                    why = getattr(e, "strerror", None) or str(e)
-            now = time.monotonic()
-            if now >= limit or ended():
-                lost = lost or f"{self.name} cannot be reached."
-                text = not_found(lost, self._places.in_order(), now - began, why)
-                late = deadline is not None and now >= deadline
-                raise (errors.DeadlineExceededError if late else errors.UnavailableError)(None, None, text)
-            if now - began > _SEARCH_TOLD_SECONDS:
-                self._tell_of_search(why)
-            time.sleep(min(patient.pause, limit - now))
-            patient.grow()
-
-    def _tell_of_search(self, why: str) -> None:
-        now = time.monotonic()
-        if now - self._told_at > _REPORT_EVERY_SECONDS:  # not once for each step that waits for it
-            self._told_at = now
-            logging.warning(
-                "Looking for the server that leads %s at %s (%s).",
-                self.name,
-                ", ".join(self._places.in_order()),
-                why,
-            )
+        return self._leaders.run(
+            self._open, limit, deadline, ended, lost or f"{self.name} cannot be reached."
+        )
 
     def find(self, deadline: float | None, ended: Callable[[], object], lost: str) -> None:
         """Makes sure that there is a connection to the server that leads a durable task that was lost.
@@ -453,19 +419,12 @@ class Peer:
 
     def has_moved_on(self) -> bool:
         """Whether another server leads the durable task by a later decision: then all connections are closed."""
-        for place in self._places.others():
-            try:
-                channel, welcome = connect(place, token(), Hello(self._name()), _LOOK_ANSWER_SECONDS)
-            except (OSError, errors.OpError):
-                continue
-            channel.close()
+        for welcome in self._leaders.answers_of_others(Hello(self._name())):
             with self._meeting:
-                is_newer = self._places.is_newer(welcome)
-                if is_newer:
+                if self._places.is_newer(welcome):
                     self._places.epoch = welcome.epoch
                     self.forget()
-            if is_newer:
-                return True
+                    return True
         return False
 
     def give_up(self, channel: wire.Channel) -> None:

@@ -11,7 +11,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from tensorfleet.cluster.transport.leader_search import Overdue
+from tensorfleet.cluster.transport.durable_places import Overdue
 
 if TYPE_CHECKING:
     from tensorfleet.cluster.transport import wire
@@ -33,8 +33,11 @@ class SuccessorWatch:
     def until_answer(self, control: wire.Channel, silent: float) -> None:
         """Waits until a ping is answered, or for too long."""
         limit = time.monotonic() + silent
+        number = control.fileno()
+        if number < 0:
+            raise ConnectionError("the connection was closed")
         poll = select.poll()
-        poll.register(control.fileno(), select.POLLIN)
+        poll.register(number, select.POLLIN)
         while not control.buffered and not poll.poll(_LOOK_SECONDS * 1000):
             self._every = _LOOK_SECONDS
             self._look(is_silent=True)

@@ -384,3 +384,67 @@ def test_no_step_is_told_to_be_over_while_it_runs(fleet, monkeypatch):
         sess.run(more)
     assert all(1 <= oldest <= step for step, oldest in told)
     assert told[-1][0] == told[-1][1]
+
+
+def test_a_step_that_is_traced_recovers_too(fleet):
+    (ps, _), worker = fleet
+    v, more = counter()
+    options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
+    with tf.Session(worker.target) as sess:
+        sess.run(v.initializer)
+        sess.run(more)
+        ps.fail_over()
+        metadata = tf.RunMetadata()
+        np.testing.assert_array_equal(sess.run(more, options=options, run_metadata=metadata), [2, 2, 2])
+        assert metadata.step_stats.dev_stats
+
+
+def looped(ps, at, body_of):
+    """A loop over this task and a ps, which loses a server at its iteration `at`."""
+    turns = []
+
+    def lose(x):
+        turns.append(x)
+        if len(turns) == at:
+            ps.fail_over()
+        return x
+
+    def body(i, total):
+        with tf.device("/job:worker/task:0"):
+            seen = tf.py_func(lose, [i], tf.int32)
+            seen.set_shape([])
+        with tf.control_dependencies([seen]):
+            return seen + 1, body_of(total)
+
+    return tf.while_loop(lambda i, _: i < 6, body, [tf.constant(0), tf.zeros([3])])
+
+
+def test_a_loop_over_several_tasks_goes_on_with_the_next_server(fleet):
+    (ps, _), worker = fleet
+    with tf.device("/job:ps/task:0"):
+        v = tf.get_variable("v", [3], initializer=tf.zeros_initializer(), use_resource=False)
+
+    def body(total):
+        with tf.device("/job:ps/task:0"):
+            return total + tf.assign_add(v, tf.ones([3]))
+
+    result = looped(ps, 3, body)
+    with tf.Session(worker.target) as sess:
+        sess.run(v.initializer)
+        i, total = sess.run(result)
+        assert i == 6
+        np.testing.assert_array_equal(total, [21, 21, 21])
+        np.testing.assert_array_equal(sess.run(v), [6, 6, 6])
+
+
+def test_a_variable_is_not_read_from_the_memory_of_a_server_that_was_lost(fleet):
+    (ps, _), worker = fleet
+    v, more = counter()
+    with tf.Session(worker.target) as sess, tf.Session(worker.target) as other:
+        sess.run(v.initializer)
+        for _ in range(8):
+            sess.run(v)
+        ps.fail_over()
+        for n in range(1, 10):
+            other.run(more)
+            np.testing.assert_array_equal(sess.run(v), [n, n, n])

@@ -18,7 +18,7 @@ from tests.support.waiting import in_background, until
 SECONDS = 60
 SECRET = "the secret of this cluster"
 OLD = b"TENSORFLEET/1\r\n\r\n" + bytes(32)
-NEW = b"TENSORFLEET/41\r\n\r\n" + bytes(32)
+NEW = b"TENSORFLEET/31\r\n\r\n" + bytes(32)
 GRPC = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x18\x04\x00\x00\x00\x00\x00"
 TLS = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"
 
@@ -115,8 +115,8 @@ def test_a_server_recognizes_who_is_not_let_in(heard, reason, answer):
         (b"\x00\x00\x12\x04\x00\x00\x00\x00\x00", tf.errors.FailedPreconditionError, "a gRPC server"),
         (b"SSH-2.0-OpenSSH", tf.errors.FailedPreconditionError, "an SSH server"),
         (b"220 smtp.test", tf.errors.FailedPreconditionError, "another program, which says b'220 smtp"),
-        (OLD, tf.errors.UnimplementedError, "version 1 .* this process version 3"),
-        (b"TENSORFLEET/4 version\r\n\r\n", tf.errors.UnimplementedError, "version 3 .* Install the same"),
+        (OLD, tf.errors.UnimplementedError, "version 1 .* this process version 4"),
+        (b"TENSORFLEET/4 version\r\n\r\n", tf.errors.UnimplementedError, "version 4 .* Install the same"),
         (b"TENSORFLEET/4 tls\r\n\r\n", tf.errors.UnauthenticatedError, "Set TENSORFLEET_TLS"),
         (b"TENSORFLEET/4 plain\r\n\r\n", tf.errors.UnauthenticatedError, "does not speak TLS"),
         (TLS, tf.errors.UnauthenticatedError, "speaks TLS, and this process does not"),
