@@ -48,7 +48,7 @@ _REFUSED_SECONDS = (
     0.4  # without an answer, where nobody listens any more: the engine may tell of its end first
 )
 _FRAME_SECONDS = 1.0  # for the rest of an answer whose first bytes have come
-_JOIN_SECONDS = 2.0
+_CLOSE_SECONDS = 2.0
 
 
 class GuardListener(Protocol):
@@ -109,16 +109,21 @@ class PairGuard:
         seat = self._pair.labels.index(label)
         self.tell(seat, self._lives[seat], SeatExited(seat, how))
 
-    def close(self) -> None:
-        """Decides nothing any more."""
+    def stop(self) -> None:
+        """Decides nothing any more, and waits for nothing."""
         self._closed.set()
         self._inbox.put((None, 0, TimePassed()))
         for watch in self._seats:
             watch.wake()
         self._give_up_lead()
+
+    def close(self, seconds: float = _CLOSE_SECONDS) -> None:
+        """Decides nothing any more, and waits a moment for what is under way."""
+        self.stop()
+        limit = time.monotonic() + seconds
         for thread in self._threads:
-            if thread.is_alive() and thread is not threading.current_thread():
-                thread.join(_JOIN_SECONDS)
+            if thread.is_alive():
+                thread.join(max(limit - time.monotonic(), 0.0))
 
     # -- for the watches -------------------------------------------------------------------------------
 
@@ -247,10 +252,6 @@ class RunGuards:
         #: the seats in which a standby is to be started, where it was the user's script at first
         self._stand_by: set[str] = set()
 
-    def __contains__(self, label: str) -> bool:
-        """Whether a task is one of the two servers of a durable task."""
-        return label in self._guards
-
     def start(self) -> None:
         """Begins to ask the servers."""
         for guard in set(self._guards.values()):
@@ -262,21 +263,29 @@ class RunGuards:
 
     def begin(self, task: Task) -> Task:
         """A task that is about to be started, with the command for what it is now."""
-        if task.label not in self._guards:
+        guard = self._guards.get(task.label)
+        if guard is None:
             return task
-        self._guards[task.label].started(task.label)
+        guard.started(task.label)
         return self._pairs[task.label].as_standby(task) if task.label in self._stand_by else task
 
     def exited(self, label: str, code: int, lost: str | None) -> None:
         """A task has ended, or its place is gone."""
-        if label in self._guards:
-            self._guards[label].exited(label, f"is lost ({lost})" if lost else _ended(code))
+        guard = self._guards.get(label)
+        if guard is not None:
+            guard.exited(label, f"is lost ({lost})" if lost else _ended(code))
 
-    def close(self) -> None:
+    def stop(self) -> None:
         """Decides nothing any more: the servers are told to end."""
         for guard in set(self._guards.values()):
-            guard.close()
-        self._guards = {}
+            guard.stop()
+
+    def close(self) -> None:
+        """The run is over."""
+        self.stop()
+        limit = time.monotonic() + _CLOSE_SECONDS
+        for guard in set(self._guards.values()):
+            guard.close(max(limit - time.monotonic(), 0.0))
 
 
 def _ended(code: int) -> str:

@@ -9,7 +9,16 @@ from pathlib import Path
 
 from tensorfleet.base import settings
 from tensorfleet.cli.engines.base import Wanted
-from tensorfleet.cli.plan import MADE, PLACED, SERVES, STANDBY_JOB, Place, Task, names_in_script
+from tensorfleet.cli.plan import (
+    MADE,
+    PLACED,
+    SERVES,
+    STANDBY_JOB,
+    Place,
+    Task,
+    is_known_to_clients,
+    names_in_script,
+)
 
 PRIMARY_JOB = "ps"
 MAX_REPLICAS = 1
@@ -53,16 +62,26 @@ class ServerPair:
 
 
 def with_standbys_wanted(wanted: Sequence[Wanted], script: str) -> list[Wanted]:
-    """Requests for places, with a standby for each parameter server. Raises ValueError if there is none."""
-    primaries = [one for one in wanted if one.job == PRIMARY_JOB]
-    if not primaries:
+    """Requests for places, with a standby for each parameter server. Raises ValueError where that cannot be."""
+    if is_known_to_clients(Path(script)):
+        raise ValueError(
+            f"{script} has the addresses of its tasks written in it, so --replicas cannot tell where they are. Let the "
+            "script take them by flags (--ps_hosts, --worker_hosts) or from TF_CONFIG; or start its tasks yourself, with "
+            "`tensorfleet standby` and `tensorfleet guard`."
+        )
+    if not any(one.job == PRIMARY_JOB for one in wanted):
         raise ValueError(
             f"--replicas needs parameter servers, and this run of {script} has none. Add for example --ps 1, or leave out "
             "--replicas."
         )
-    servers = [one for one in wanted if one.serves]
-    standbys = [replace(one, job=STANDBY_JOB) for one in primaries]
-    return [*servers, *standbys, *(one for one in wanted if not one.serves)]
+    result = []
+    for one in wanted:
+        result.append(one)
+        if (
+            one.job == PRIMARY_JOB
+        ):  # next to it: engines that take one node after the other put the two on different ones
+            result.append(replace(one, job=STANDBY_JOB))
+    return result
 
 
 def check_standbys_in_file(cluster: Path, counts: Mapping[str, int], durable: bool) -> None:

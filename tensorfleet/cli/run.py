@@ -219,8 +219,11 @@ class Launcher:
         finally:
             # Whatever ended the loop, no task outlives the launcher. A slow printer must not hold up its engine.
             self._room.release(_MAX_UNPRINTED_LINES)
-            self._close_guards()
+            if self._guards is not None:
+                self._guards.stop()
             self._engine.close()
+            if self._guards is not None:
+                self._guards.close()
             self._moves.close()
             self._entry.remove()
             for path in (*self._statuses.values(), *([self._alone] if self._statuses else [])):
@@ -348,8 +351,8 @@ class Launcher:
             )
 
     def _do(self, action: Start | Send | Seek) -> None:
-        if not self._policy.serving:
-            self._close_guards()  # before the servers are told to end
+        if self._guards is not None and not self._policy.serving:
+            self._guards.stop()  # before the servers are told to end
         if isinstance(action, Send):
             if action.label in self._running:
                 self._running[action.label].send(action.number)
@@ -357,11 +360,6 @@ class Launcher:
             self._seek(action.label)
         else:
             self._start_again(action.label)
-
-    def _close_guards(self) -> None:
-        guards, self._guards = self._guards, None
-        if guards is not None:
-            guards.close()
 
     def _start_again(self, label: str) -> None:
         """Starts a task that died, or that has a place now."""
@@ -377,7 +375,7 @@ class Launcher:
         except (EngineError, OSError) as error:
             self._output.note(f"{label} cannot be started: {error}")
             self._running[label] = _NeverStarted()
-            self._events.put(_Exit(label, _CANNOT_START))
+            self.on_exit(label, _CANNOT_START)
         else:
             self._moves.announce(self._tasks)
 

@@ -1,5 +1,6 @@
 """Runs whose parameter servers have standbys, with real processes: servers are killed, and no update is lost."""
 
+import io
 import json
 import os
 import re
@@ -8,8 +9,16 @@ import threading
 
 import pytest
 
+from tensorfleet.cli.engines.base import RunOptions, TaskResources
+from tensorfleet.cli.engines.local import ProcessEngine
+from tensorfleet.cli.output import Output
+from tensorfleet.cli.plan import Wishes
+from tensorfleet.cli.run import Launcher, RunSettings
+from tensorfleet.cli.run_request import RunRequest
+from tensorfleet.cli.task_counts import Asked
 from tensorfleet.testing.cluster import free_addresses
 from tests.support.launching import launched, run
+from tests.support.waiting import in_background, until
 
 pytestmark = pytest.mark.slow  # left out by `make quick`
 
@@ -136,6 +145,65 @@ def test_an_interrupt_ends_a_run_with_standbys(here):
         done = launch.end()
     assert done.code == 130, done.stdout + done.stderr
     assert "leads it now" not in done.stdout
+
+
+class MovingEngine(ProcessEngine):
+    """Each task has a machine of its own, which dies with it."""
+
+    def start(self, task, listener):
+        return super().start(task, _Losing(listener))
+
+
+class _Losing:
+    """Says of each task that was killed that its machine has died."""
+
+    def __init__(self, listener):
+        self.on_line, self.on_place, self.on_note = listener.on_line, listener.on_place, listener.on_note
+        self._listener = listener
+
+    def on_exit(self, label, code, lost=None):
+        self._listener.on_exit(label, code, "its machine has died" if code == -signal.SIGKILL else None)
+
+
+class _Lines(Output):
+    """Keeps what a run prints."""
+
+    def __init__(self, labels, logs):
+        super().__init__(labels, io.StringIO(), logs)
+
+    def until(self, text, times=1):
+        until(lambda: self._stream.getvalue().count(text) >= times, text)
+
+
+def test_servers_whose_machines_die_come_back_at_other_addresses(here, monkeypatch):
+    monkeypatch.chdir(here)
+    monkeypatch.setenv("TENSORFLEET_STATE", str(here / "state"))
+    engine = MovingEngine(RunOptions("moving", here / "train.py", here / "logs"))
+    request = RunRequest.of(Wishes("train.py"), Asked(ps=1, workers=1), engine, TaskResources(), durable=True)
+    tasks, pairs = request.planned_at(engine.reserve(request.wanted, None))
+    lines = _Lines([task.label for task in tasks], here / "logs")
+    wanted = {one.label: one for one in request.wanted}
+    settings = RunSettings("moving", "train.py", here / "logs")
+    launcher = Launcher(tasks, engine, settings, lines, wanted=wanted, pairs=pairs)
+    running = in_background(launcher.go)
+    try:
+        lines.until("as its standby (epoch 1).")
+        lines.until("count ", 3)
+        before = tasks_of(here)
+        kill(here, "ps/0")
+        lines.until("ps/0 is lost (its machine has died); ps-standby/0 leads it now (epoch 2)")
+        lines.until("as its standby (epoch 3).")
+        kill(here, "ps-standby/0")
+        lines.until("ps/0 leads it now (epoch 4)")
+        lines.until("as its standby (epoch 5).")
+        after = tasks_of(here)
+        (here / "end").touch()
+        assert running.result(60) == 0
+    finally:
+        engine.close()
+    lines.until("counted all")
+    for label in ("ps/0", "ps-standby/0"):
+        assert before[label]["address"] != after[label]["address"]
 
 
 def test_a_cluster_that_was_started_by_hand_is_guarded(here):

@@ -72,21 +72,28 @@ def test_a_standby_calls_the_jobs_as_the_script_does(script):
     assert "PS" in json.loads(tasks[2].command[9])
 
 
-def test_standbys_are_asked_for_like_parameter_servers():
+def test_standbys_are_asked_for_like_parameter_servers(script):
     wanted = [
         Wanted("ps", 0, True, TaskResources(2.0)),
         Wanted("worker", 0, False, TaskResources(2.0, gpus=1)),
     ]
-    assert with_standbys_wanted(wanted, "train.py") == [
+    assert with_standbys_wanted(wanted, str(script)) == [
         wanted[0],
         Wanted("ps-standby", 0, True, TaskResources(2.0)),
         wanted[1],
     ]
 
 
-def test_a_run_without_parameter_servers_has_no_standbys():
-    with pytest.raises(ValueError, match="this run of train.py has none. Add for example --ps 1"):
-        with_standbys_wanted([Wanted("worker", 0, False)], "train.py")
+def test_a_run_without_parameter_servers_has_no_standbys(script):
+    with pytest.raises(ValueError, match="train.py has none. Add for example --ps 1"):
+        with_standbys_wanted([Wanted("worker", 0, False)], str(script))
+
+
+def test_a_script_with_addresses_of_its_own_has_no_standbys(script):
+    addresses = '{"ps": ["localhost:2222"], "worker": ["localhost:2223"]}'
+    script.write_text(f"import tensorflow as tf\ntf.train.Server(tf.train.ClusterSpec({addresses}))\n")
+    with pytest.raises(ValueError, match="has the addresses of its tasks written in it"):
+        with_standbys_wanted([Wanted("ps", 0, True)], str(script))
 
 
 @pytest.mark.parametrize(
