@@ -350,8 +350,8 @@ class Guard:
                 self._say(
                     f"{at} is a standby, and has no state to lead with. Start the script of {self._task} there."
                     if leads.is_up
-                    else f"{at} was not reached for {_UNREACHED_SECONDS:g} s: its steps wait until it leads. Is it up, and "
-                    "can this machine connect to it?"
+                    else f"{at} was not reached for {_UNREACHED_SECONDS:g} s: its steps wait until it leads. Is it up, does "
+                    "it listen at the address that it was given, and can this machine connect to it?"
                 )
             return
         self._up_since = self._now if self._up_since is None else self._up_since
