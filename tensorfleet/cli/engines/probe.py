@@ -34,6 +34,7 @@ class Probe:
     """What the launcher may ask of a node. Each method answers one request."""
 
     def __init__(self) -> None:
+        self._held: list[socket.socket] = []
         self._undo: list[str] = []  # what has been made here, to be removed at the end
         self._ends: dict[str, None] = {}  # jobs and steps that end with the launcher
         self._heard = time.monotonic()
@@ -55,14 +56,17 @@ class Probe:
         return {"address": (outside or found or ["127.0.0.1"])[0], "host": socket.gethostname()}
 
     def ports(self, address: str, count: int) -> dict[str, Any]:
-        """Ports that nobody listens on."""
-        with contextlib.ExitStack() as held:
-            numbers = []
-            for _ in range(count):
-                family = socket.AF_INET6 if ":" in address else socket.AF_INET
-                listener = held.enter_context(socket.socket(family))
-                listener.bind((address, 0))
-                numbers.append(listener.getsockname()[1])
+        """Free ports, held for the tasks: a server may listen beside these sockets, nobody else is given their ports.
+
+        srun itself listens at several, while it starts a task.
+        """
+        numbers = []
+        for _ in range(count):
+            held = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET)
+            self._held.append(held)
+            held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            held.bind(("", 0))
+            numbers.append(held.getsockname()[1])
         return {"ports": numbers}
 
     def files(self, folder: str, directory: str, digests: dict[str, str]) -> dict[str, Any]:

@@ -19,7 +19,8 @@ from tensorfleet.cli.engines.slurm_commands import NodeShare, answer, explained,
 
 _GRANTED: Final = "@tensorfleet-granted "
 _END_SECONDS = 10.0
-# Runs salloc, and ends it with the launcher, also while it waits in the queue.
+# Runs salloc, and ends it with the launcher, also while it waits in the queue. A job that was granted ends by itself, when
+# the shell in it does; salloc may hang if a signal comes just then.
 _HOLDER = """
 import os, signal, subprocess, sys, threading
 for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -30,12 +31,13 @@ threading.Thread(target=lambda: os._exit(held.wait() & 255), daemon=True).start(
 while os.read(0, 4096):
     pass
 held.stdin.close()
-held.terminate()
-try:
-    held.wait(8)
-except subprocess.TimeoutExpired:
-    held.kill()
-    held.wait(8)
+for end, seconds in ((None, 1), (held.terminate, 5), (held.kill, 8)):
+    if end:
+        end()
+    try:
+        os._exit(held.wait(seconds) & 255)
+    except subprocess.TimeoutExpired:
+        pass
 """
 # What salloc runs on this machine: it tells the job's variables, and holds the job until its input ends.
 _HELD = f'env | sed -n "s/^SLURM/{_GRANTED}SLURM/p"; echo "{_GRANTED}."; exec cat >/dev/null'
@@ -112,13 +114,14 @@ class Allocation:
         """Gives it back."""
         self.hang_up()
         try:
-            self._process.wait(_END_SECONDS)
+            code = self._process.wait(_END_SECONDS)
         except subprocess.TimeoutExpired:
             self._process.kill()
-            self._process.wait(_END_SECONDS)
-            if self.job is not None:
-                with contextlib.suppress(EngineError):
-                    answer(["scancel", self.job])
+            code = self._process.wait(_END_SECONDS)
+        # What salloc has not ended well may still be there. It is no error if it is not.
+        if code != 0 and self.job is not None:
+            with contextlib.suppress(EngineError):
+                answer(["scancel", self.job])
 
     def _take(self, line: str) -> bool:
         """Takes a line of salloc's. True for the last that the granted job says."""

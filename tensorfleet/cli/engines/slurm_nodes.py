@@ -20,7 +20,6 @@ from tensorfleet.cli.engines.slurm_step import SlurmStep
 _BEAT_SECONDS = 2.0
 _SUSPECT_SECONDS = 7.0  # of silence, then Slurm is asked
 _SILENT_SECONDS = 30.0  # of silence, then a node is given up whatever Slurm says
-_SPARE_PORTS = 8
 _AGAIN_SECONDS = 30.0  # until a node that has failed is tried again
 
 
@@ -32,7 +31,6 @@ class Nodes:
         self._project = Project(options.script, Path.cwd(), options.log_dir)
         self._probes: dict[NodeShare, NodeProbe] = {}
         self._failed: dict[NodeShare, tuple[float, str]] = {}
-        self._ports: set[tuple[str, int]] = set()
         self._kept: dict[str, NodeProbe | None] = {}
         self._lock = threading.RLock()
         self._opening = threading.Lock()
@@ -75,13 +73,9 @@ class Nodes:
         return self._probes[share]
 
     def port(self, probe: NodeProbe) -> int:
-        """A port of that node that is free, and has not been given to another task."""
-        while True:
-            for port in probe.ask("ports", address=probe.address, count=_SPARE_PORTS)["ports"]:
-                with self._lock:
-                    if (probe.address, port) not in self._ports:
-                        self._ports.add((probe.address, port))
-                        return int(port)
+        """A port of that node for one task, which the probe holds."""
+        (port,) = probe.ask("ports", address=probe.address, count=1)["ports"]
+        return int(port)
 
     def project_on(self, probe: NodeProbe, command: Sequence[str]) -> tuple[str, list[str]]:
         """The working directory of a task on that node, and its command there."""

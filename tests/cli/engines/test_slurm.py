@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
 import tarfile
@@ -308,6 +309,14 @@ def test_a_node_tells_its_python_address_and_free_ports(asked):
     assert len(set(ports)) == 5
 
 
+def test_a_port_of_a_node_is_for_one_task_only(asked):
+    (port,) = asked("ports", address="127.0.0.1", count=1)["ports"]
+    with socket.socket() as other, pytest.raises(OSError, match="in use"):
+        other.bind(("127.0.0.1", port))
+    with socket.create_server(("127.0.0.1", port)) as server, socket.create_connection(("127.0.0.1", port)):
+        server.accept()[0].close()
+
+
 def test_a_node_compares_files(asked, project, tmp_path):
     folder = str(tmp_path / "sub")
     same = {"folder": folder, "directory": str(tmp_path)}
@@ -330,4 +339,4 @@ def test_what_a_node_makes_goes_with_the_run(asked, project, tmp_path):
 
 
 def test_a_question_that_fails_is_answered(asked):
-    assert asked("ports", address="no address", count=1)["error"].startswith("gaierror")
+    assert asked("ports", address="127.0.0.1", count="many")["error"].startswith("TypeError")
