@@ -320,7 +320,7 @@ def test_the_bytes_of_a_trace_are_those_that_cross_the_network():
                     counted[way] += network.passed(way)
     made = trace.result()
     pings = {way: count - frame_bytes(made, way) for way, count in counted.items()}
-    assert frame_bytes(made, "to the server") == 5 * (28 + 37 + 18 + 18 + 4032 + 64)
+    assert frame_bytes(made, "to the server") == 5 * (28 + 45 + 18 + 18 + 4032 + 64)
     # A ping and its answer are frames without tensors; nothing else is on the way.
     assert all(left >= 0 and left % 28 == 0 and left <= 28 * 10 for left in pings.values()), pings
     sent = slices(made, "send", task="client")
