@@ -337,7 +337,7 @@ class Peer:
             raise
         if frame.kind == FAILED:
             error = failure(frame)
-            if says_given_up(error):
+            if self.places and says_given_up(error):
                 self.give_up(channel)
             self.release(channel)
             raise error

@@ -70,6 +70,15 @@ def test_what_the_lost_task_kept_for_a_later_stage_is_made_again():
     assert machine.decide() == Finish()
 
 
+def test_what_nobody_needs_there_any_more_is_not_made_again():
+    machine = machine_of(remote(followers=(1,)), remote(waits=1, needs=(0,), followers=(2,)), remote(waits=1))
+    for stage in (0, 1):
+        ask(machine, stage)
+        machine.done(stage)
+    ask(machine, 2)
+    assert machine.lost(PS) == {2}
+
+
 def test_a_connection_that_was_cut_costs_no_values():
     machine = machine_of(remote(followers=(1,)), remote(waits=1, needs=(0,)))
     ask(machine, 0)
