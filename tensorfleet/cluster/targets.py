@@ -152,11 +152,12 @@ def _looked_at(target: str) -> Welcome:
 def incarnations(engine: Engine[Any]) -> dict[str, int]:
     """The tasks that a session has used so far, with a number for the life of each: a task started again has another.
 
-    None for a session without servers, whose state ends with it.
+    A durable task has one life, whoever leads it. None for a session without servers, whose state ends with it.
     """
     if not isinstance(engine, ClusterEngine):
         return {}
-    by_task = {task: engine.peer_of(*task_parts(task)).incarnation or 0 for task in engine.shipments}
+    peers = {task: engine.peer_of(*task_parts(task)) for task in engine.shipments}
+    by_task = {task: 0 if peer.places else peer.incarnation or 0 for task, peer in peers.items()}
     if engine.own is not None:
         by_task[engine.own] = engine.local.incarnation
     return by_task

@@ -21,6 +21,7 @@ from tensorfleet.cluster.durability.changes import (
     Changes,
     Key,
     can_be_sent,
+    decode,
 )
 from tensorfleet.cluster.durability.contents import Content, Contents, QueueContent
 from tensorfleet.cluster.durability.results import Request, Result, Results
@@ -109,7 +110,7 @@ class Journal:
             resource.boards = (*resource.boards, _ALWAYS)
         resource.recorder = self
         if content is None and not isinstance(resource, VariableStore):
-            self.changed(resource)  # the standby has to know of it before elements and calls come
+            self._dirty[id(resource)] = resource  # the standby has to know of it before elements and calls come
 
     def _restore_queue(self, queue: Queue, content: Any) -> None:
         numbers = self._numbers[id(queue)] = {}
@@ -126,15 +127,22 @@ class Journal:
     def watch_session(self, session: str, engine: LocalEngine) -> None:
         """Has the resources that belong to one session alone, and its random streams, copied too."""
         engine.private.adopt = self.adopter(session)
-        streams = {
-            key.name: content.arrays[0]
-            for key, content in list(self.contents.of.items())
-            if key.scope == session and key.kind == _STREAM and isinstance(content, Content)
-        }
-        for name, state in streams.items():
-            self._streams[Key(session, "", _STREAM, name)] = state
-            del self.contents.of[Key(session, "", _STREAM, name)]
-        engine.streams.begin_at(streams)
+        for key, content in list(self.contents.of.items()):
+            if key.scope == session and key.kind == _STREAM and isinstance(content, Content):
+                self._streams[key] = content.arrays[0]
+                del self.contents.of[key]
+        engine.streams.begin_at(
+            {key.name: state for key, state in self._streams.items() if key.scope == session}
+        )
+
+    def set_aside(self, session: str) -> None:
+        """Keeps what belongs to a session whose client was lost: it may come back. The caller holds the lock."""
+        for i, (key, _) in list(self._resources.items()):
+            if key.scope == session:
+                changes = self.content(key)
+                for change in decode(changes.described(), changes.arrays):
+                    self.contents.take(change)
+                del self._resources[i]
 
     def forget_session(self, session: str) -> None:
         """Forgets what belongs to a session that is closed. The caller holds the lock."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 _FIRST_DECISION_SECONDS = 120.0  # how long requests wait for the guard's first decision
 _DECISION_SECONDS = 60.0  # how long a server that has lost its standby waits for the guard's decision
 _REPORT_SECONDS = 5.0
+_KEPT_SECONDS = 300.0  # what belongs to a session whose client was lost; far longer than a client looks for a server
 
 
 class Replica:
@@ -48,6 +50,7 @@ class Replica:
         #: a standby that does not have all of the state yet, and what it has
         self._copying: tuple[StandbyLink, set[Key]] | None = None
         self._running: dict[Request, threading.Event] = {}
+        self._set_aside: dict[str, float] = {}  # sessions of lost clients, and since when
         worker.resources.adopt = self.journal.adopter()
 
     # -- who leads ------------------------------------------------------------------------------------
@@ -140,7 +143,7 @@ class Replica:
                 values = execute(stage)
             except Exception as e:
                 if self.role.state is State.LEADING:
-                    stage.finish(failure_of(e))
+                    stage.finish(None if isinstance(e, errors.CancelledError) else failure_of(e))
                 raise
             stage.finish(values_of(values))
             return values
@@ -155,19 +158,36 @@ class Replica:
                 if running is None:
                     self._running[request] = threading.Event()
                     return
-            running.wait()
+            # It ends: with its wait, or when its session is closed, as that of a lost client is.
+            while not running.wait(_REPORT_SECONDS):
+                self.need()
 
     def settle(self) -> None:
         """Returns when all that a stage may have read cannot be lost any more."""
         with self.journal.lock:
             self.need()
 
-    def forget_session(self, session: str) -> None:
-        """A session was closed."""
-        if self.role.state is State.LEADING:
-            with self.journal.lock:
-                self.journal.forget_session(session)
-                self.journal.commit()
+    def forget_session(self, session: str, client_is_lost: bool) -> None:
+        """A session is closed. One whose client was lost may be registered again, with what belongs to it."""
+        if self.role.state is not State.LEADING:
+            return
+        with self.journal.lock:
+            now = time.monotonic()
+            if client_is_lost:
+                self._set_aside[session] = now
+                self.journal.set_aside(session)
+            else:
+                self._set_aside[session] = -math.inf
+            for one, since in list(self._set_aside.items()):
+                if now - since > _KEPT_SECONDS:
+                    del self._set_aside[one]
+                    self.journal.forget_session(one)
+            self.journal.commit()
+
+    def begin_session(self, session: str, engine: LocalEngine) -> None:
+        """A session is registered, for the first time or again."""
+        self._set_aside.pop(session, None)
+        self.journal.watch_session(session, engine)
 
     def reset(self, containers: Sequence[str] | None) -> None:
         """Drops containers, or all."""

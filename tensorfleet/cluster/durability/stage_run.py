@@ -34,6 +34,11 @@ class _ItemRun:
         self.number, self.name = number, name
         self.attempts: list[tuple[Any, Attempt]] = []
         self.progress = progress  # of the same attempts on a server that was lost
+        self.changed = False  # whether a part of it was committed
+        self.rebase(journal)
+
+    def rebase(self, journal: Journal) -> None:
+        """Counts from here: what was noted until now is committed, or is another stage's."""
         self.noted, self.resumable = journal.noted, journal.resumable
 
     def only_resumable(self, journal: Journal) -> bool:
@@ -61,7 +66,7 @@ class StageRun:
     # -- the lock -------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Takes the lock."""
+        """Takes the lock, which its holder keeps until its commit is over: as long as the guard takes to decide."""
         self._journal.lock.acquire()
         self._journal.current = self
 
@@ -84,13 +89,15 @@ class StageRun:
         """The stage goes on."""
         self.begin()
         self._item = self._paused.pop(threading.get_ident(), None)
+        if self._item is not None:
+            self._item.rebase(self._journal)
         self._need()
 
     def _commit_part(self, item: _ItemRun | None) -> None:
         finished, self._finished = self._finished, []
         if item is not None and self._journal.noted > item.noted:
             finished.append((self._request, item.number, self._unfinished(item)))
-            item.noted, item.resumable = self._journal.noted, self._journal.resumable
+            item.changed = True
         self._commit(finished)
 
     def _unfinished(self, item: _ItemRun) -> Result:
@@ -103,12 +110,15 @@ class StageRun:
         self.changed = True
         self._journal.commit(results, self._engine, self._request.session, self._oldest)
 
-    def finish(self, outcome: Result) -> None:
-        """The stage has ended: commits the rest."""
+    def finish(self, outcome: Result | None) -> None:
+        """The stage has ended: commits the rest. No outcome is kept of one that was cancelled: it may be asked again."""
         if self._item is not None:
             self._count_taken(self._item)
             self._item = None
-        if self.changed or self._journal.has_changes() or outcome.error is None:
+        if outcome is None:
+            if self._journal.has_changes():
+                self._commit(self._finished)
+        elif self.changed or self._journal.has_changes() or outcome.error is None:
             self._commit([(self._request, STAGE, outcome)])
 
     # -- the items ------------------------------------------------------------------------------------
@@ -160,11 +170,11 @@ class StageRun:
                 return
         progress = [] if known is None else known.progress
         self._item = run = _ItemRun(i, item.name, self._journal, progress)
-        noted, before = self._journal.noted, values.copy()
+        before = values.copy()
         item.run(ctx, values)
         self._count_taken(run)
         self._item = None
-        if self._journal.noted > noted:
+        if run.changed or self._journal.noted > run.noted:
             slots = [n for n, value in enumerate(values) if value is not before[n]]
             result = Result(item.name, slots, [values[n] for n in slots]).sendable()
             self._finished.append((self._request, i, result))

@@ -79,7 +79,8 @@ class Worker:
                         self, handle, client, config, task, owner
                     )
                     if self.replica is not None:
-                        self.replica.journal.watch_session(handle, session.engine)
+                        self.replica.begin_session(handle, session.engine)
+                self._sessions[handle].client = client  # one that came back has another name
         session = self.session(handle)
         known = dict(zip(message.known, tensors[2:], strict=True))
         session.extend(GraphDef.FromString(tensors[0].tobytes()))
@@ -397,15 +398,19 @@ class Worker:
             session.cancel(message.step, errors.CancelledError(None, None, why))
 
     def close_session(
-        self, handle: str, reason: errors.OpError | None = None, finished: bool = False
+        self,
+        handle: str,
+        reason: errors.OpError | None = None,
+        finished: bool = False,
+        client_is_lost: bool = False,
     ) -> None:
         """Forgets a session; what still runs in it ends with the reason. `finished`: it has done its work."""
         with self._lock:
             session = self._sessions.pop(handle, None)
         if session is not None:
-            session.close(reason or errors.CancelledError(None, None, CLOSED), finished)
             if self.replica is not None:
-                self.replica.forget_session(handle)
+                self.replica.forget_session(handle, client_is_lost)
+            session.close(reason or errors.CancelledError(None, None, CLOSED), finished)
 
     def end_sessions(self, reason: errors.OpError) -> None:
         """Ends all sessions with a reason, and frees all state."""
@@ -433,7 +438,7 @@ class Worker:
         with self._lock:
             gone = [h for h, s in self._sessions.items() if s.client == client]
         for handle in gone:
-            self.close_session(handle)
+            self.close_session(handle, client_is_lost=True)
 
     def close(self) -> None:
         """Ends all sessions and frees all state. Clients may try again, as they do when a task dies."""
