@@ -15,6 +15,7 @@ from tensorfleet.cli import plan as planning
 from tensorfleet.cli.dashboard.launched import launched_page, wanted_place
 from tensorfleet.cli.engines.base import EngineError, RunEngine, RunOptions, TaskResources
 from tensorfleet.cli.engines.registry import make_engine
+from tensorfleet.cli.registry import runs
 from tensorfleet.cli.replicas import MAX_REPLICAS
 from tensorfleet.cli.run import RunSettings
 from tensorfleet.cli.run_request import MakeOutput, PlannedRun, RunRequest
@@ -285,6 +286,8 @@ def run(
         place = wanted_place(dashboard)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--dashboard") from None
+    if name and not (dry_run or print_manifests):
+        _check_free(name)
     name = name or _fresh_name(script, log_dir)
     options = RunOptions(
         name=name,
@@ -444,6 +447,17 @@ def _numbers(texts: list[str]) -> dict[str, int]:
                 f"{name}={count} is not a number of tasks. Write for example {name}=2.", param_hint="--job"
             )
     return {name: int(count) for name, count in pairs.items()}
+
+
+def _check_free(name: str) -> None:
+    """Two runs of one name would write to the same logs, and `stop` would end both."""
+    launcher = next((run["launcher"] for run in runs() if run["name"] == name), None)
+    if launcher is not None:
+        raise typer.BadParameter(
+            f"A run named {name} is going on (launcher {launcher}). Stop it with `tensorfleet stop {name}`, or give this "
+            "run another name.",
+            param_hint="--name",
+        )
 
 
 def _fresh_name(script: str, log_dir: Path) -> str:

@@ -1,11 +1,14 @@
 """A run is found by its name, by being the only one, or by the address of a task."""
 
 import json
+import os
 import stat
 
 import pytest
 import typer
+from typer.testing import CliRunner
 
+from tensorfleet.cli.command import app
 from tensorfleet.cli.known_run import find_run
 from tensorfleet.cli.registry import Entry, directory
 from tensorfleet.cluster.inspection.ask import ask
@@ -78,3 +81,13 @@ def test_two_runs_of_one_name_are_told_apart_by_address():
         entry.update("ps/0", 12, "localhost:2222", "running")
     with pytest.raises(typer.BadParameter, match="3 runs are named digits .*grpc://127.0.0.1:2222"):
         find_run("digits")
+
+
+def test_a_second_run_of_one_name_is_refused(tmp_path):
+    entry = registered("digits")
+    (tmp_path / "train.py").touch()
+    command = ["run", "--name", "digits", str(tmp_path / "train.py")]
+    refused = CliRunner().invoke(app, command, env={"COLUMNS": "300"})
+    assert refused.exit_code == 2
+    assert f"A run named digits is going on (launcher {os.getpid()}). Stop it with" in refused.output
+    entry.remove()

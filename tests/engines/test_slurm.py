@@ -349,7 +349,15 @@ def test_a_run_waits_for_room(cluster, project):
 
 
 @pytest.mark.parametrize(
-    "arguments, words", [(["--engine-arg", "partition=nope"], "invalid partition specified: nope")]
+    "arguments, words",
+    [
+        (["--engine-arg", "partition=nope"], "invalid partition specified: nope"),
+        (["--engine-arg", "nope=1"], "unrecognized option '--nope=1'"),
+        (
+            ["--cpus-per-task", "99"],
+            "Slurm can never give 1 ps with 99 CPUs each and 1 worker with 99 CPUs each (job ",
+        ),
+    ],
 )
 def test_what_slurm_refuses_is_told_in_its_own_words(cluster, project, arguments, words):
     done = run(cluster, project, *arguments, "--workers", "1", "train.py")

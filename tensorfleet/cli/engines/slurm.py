@@ -46,6 +46,8 @@ _QUEUE_SECONDS = 5.0  # for a request that need not wait: the scheduler runs eve
 _HET_QUEUE_SECONDS = 60.0  # only the backfill scheduler starts heterogeneous jobs
 _LOOK_SECONDS = 2.0
 _END_SECONDS = 6.0
+# Reasons of a job to wait that do not pass, where a cluster takes requests that it cannot serve.
+_NEVER = ("PartitionConfig", "PartitionTimeLimit", "BadConstraints")
 _SRUN_FAILED = 1  # its exit code if there is no step
 
 
@@ -124,24 +126,20 @@ class SlurmEngine(RunEngine):
         limit = None if patience is None else time.monotonic() + max(patience, least)
         noted = False
         while not allocation.wait(_LOOK_SECONDS):
+            why = allocation.reason()
+            if why in _NEVER:
+                raise EngineError(f"Slurm can never give {_refusal(wanted, allocation, why)} Ask for less.")
             if limit is not None and time.monotonic() > limit:
-                raise EngineError(self._no_room(allocation, wanted, max(patience or 0, least)))
+                raise EngineError(
+                    f"Slurm has not given {_refusal(wanted, allocation, why, max(patience or 0, least))} "
+                    "Ask for less, wait longer (--wait), or submit the run (--submit)."
+                )
             if not noted:
-                listener.on_note(f"Waiting for Slurm to give {spoken_need(wanted)} ({_queued(allocation)}).")
+                listener.on_note(
+                    f"Waiting for Slurm to give {spoken_need(wanted)} ({_queued(allocation, why)})."
+                )
                 noted = True
         return allocation
-
-    def _no_room(self, allocation: Allocation, wanted: Sequence[Wanted], seconds: float) -> str:
-        free = "unknown"
-        with contextlib.suppress(EngineError):
-            lines = answer(
-                ["sinfo", "--noheader", "--format=%R: %F nodes, %C CPUs (allocated/idle/other/total)"]
-            )
-            free = "; ".join(lines.split("\n")).strip("; ")
-        return (
-            f"Slurm has not given {spoken_need(wanted)} within {seconds:g} s ({_queued(allocation)}). There is {free}. "
-            "Ask for less, wait longer (--wait), or submit the run (--submit)."
-        )
 
     def _settled(self, wanted: Sequence[Wanted], listener: RunListener) -> dict[str, Place]:
         """A place for each task. Nodes where no step starts are left out."""
@@ -347,6 +345,17 @@ class SlurmEngine(RunEngine):
             ).start()
 
 
-def _queued(allocation: Allocation) -> str:
-    reason = allocation.reason()
-    return f"job {allocation.job or '?'}" + (f": {reason}" if reason else "")
+def _queued(allocation: Allocation, why: str | None) -> str:
+    return f"job {allocation.job or '?'}" + (f": {why}" if why else "")
+
+
+def _refusal(
+    wanted: Sequence[Wanted], allocation: Allocation, why: str | None, seconds: float | None = None
+) -> str:
+    """What was asked, and what there is."""
+    free = "unknown"
+    with contextlib.suppress(EngineError):
+        lines = answer(["sinfo", "--noheader", "--format=%R: %F nodes, %C CPUs (allocated/idle/other/total)"])
+        free = "; ".join(lines.split("\n")).strip("; ")
+    within = "" if seconds is None else f" within {seconds:g} s"
+    return f"{spoken_need(wanted)}{within} ({_queued(allocation, why)}). There is {free}."

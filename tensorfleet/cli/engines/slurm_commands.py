@@ -126,7 +126,7 @@ def explained(doing: str, lines: Iterable[str]) -> str:
 
 def own_words(lines: Iterable[str]) -> str:
     """The errors among lines of Slurm's, in its words."""
-    said = [line.strip() for line in lines if line.strip()]
+    said = [line.strip() for line in lines if line.strip() and not line.startswith("Try ")]
     errors = [line for line in said if "error" in line.lower()]
     return (
         "; ".join(re.sub(r"^\w+: (error: |fatal: )?", "", line) for line in errors or said[-1:])

@@ -20,10 +20,11 @@ _DRAIN_SECONDS = 1.0  # for the last output of a task that has ended
 _MARK = "@tensorfleet-step "
 _END = "@tensorfleet-end "
 # Tells which step it is, and how the task has ended: srun may say 0 of a step whose node has gone. A trap makes the
-# shell wait for the task after a signal, and is not inherited. What the shell itself says of signals is not the task's.
+# shell wait for the task after a signal, and is not inherited. What the shell itself says of signals is not the task's;
+# dash says it to where the command's own errors go, unless that is a subshell.
 _SHELL = (
     f'trap : HUP INT QUIT TERM USR1 USR2; echo "{_MARK}$SLURM_STEP_ID"; exec 3>&2 2>/dev/null; '
-    f'"$@" 2>&3 3>&-; code=$?; echo "{_END}$code"; exit $code'
+    f'(exec "$@" 2>&3 3>&-); code=$?; echo "{_END}$code"; exit $code'
 )
 # What srun says of a task's end, which the launcher says itself.
 _NOISE = re.compile(
@@ -99,7 +100,7 @@ class SlurmStep:
     @property
     def where(self) -> str:
         """What Slurm calls it."""
-        return f"step {self.name or f'{self.share.job}.?'}"
+        return f"step {self.name}" if self.name else f"job {self.share.job} on {self.share.node}"
 
     @property
     def slurm_said(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import socket
 import subprocess
 import sys
@@ -10,9 +11,10 @@ import tarfile
 from io import BytesIO
 from pathlib import Path
 
+import psutil
 import pytest
 
-from tensorfleet.cli.engines import probe, slurm_commands
+from tensorfleet.cli.engines import probe, slurm_commands, slurm_step
 from tensorfleet.cli.engines.base import EngineError, RunOptions, TaskResources, Wanted
 from tensorfleet.cli.engines.shared_folders import named_folders, not_shared, warning
 from tensorfleet.cli.engines.slurm import SlurmEngine
@@ -139,6 +141,8 @@ def test_nodes_that_are_down_or_being_drained_are_known(monkeypatch):
 def test_errors_are_told_in_the_words_of_slurm():
     lines = ["salloc: Pending job allocation 3", "salloc: error: invalid partition specified: nope"]
     assert own_words(lines) == "invalid partition specified: nope"
+    lines = ["salloc: unrecognized option '--qqq=1'", 'Try "salloc --help" for more information']
+    assert own_words(lines) == "unrecognized option '--qqq=1'"
 
 
 @pytest.mark.parametrize(("job", "command"), [("1", "scontrol"), ("", "salloc")])
@@ -162,6 +166,22 @@ def test_commands_without_a_configuration_say_which_variable_names_it():
     text = slurm_commands.explained("Slurm has refused the request", lines)
     assert text.startswith("Slurm's commands find no configuration here (resolve_ctls_from_dns_srv: ")
     assert "Set SLURM_CONF" in text
+
+
+# -- the shell of a step -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_the_shell_of_a_step_tells_the_end_of_a_task_and_nothing_else(number):
+    program = "import os, sys; print('up', flush=True); print('warning', file=sys.stderr, flush=True); os.read(0, 1)"
+    command = ["sh", "-c", slurm_step._SHELL, "sh", sys.executable, "-c", program]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    with subprocess.Popen(command, **pipes, text=True) as shell:
+        said = [shell.stdout.readline() for _ in range(3)]
+        (task,) = psutil.Process(shell.pid).children()
+        task.send_signal(number)
+        said += shell.stdout.readlines()
+    assert said == ["@tensorfleet-step \n", "up\n", "warning\n", f"@tensorfleet-end {128 + number}\n"]
 
 
 # -- requests and batch scripts ----------------------------------------------------------------------
