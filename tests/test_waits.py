@@ -38,6 +38,8 @@ ENDED_BY = {
     "tensorfleet_legacy/keras/metrics_base.py:__call__": "itself: the result of a metric is a tensor",
     "tensorfleet_legacy/keras/metrics.py:result": "itself: the result of a metric is a tensor",
     "tensorfleet/cli/run.py:on_line": "whoever prints; a thread of lines that nobody prints ends with the process",
+    "tensorfleet/cluster/durability/stage_run.py:begin": "the commit of its holder, which the guard's decision ends",
+    "tensorfleet/cluster/durability/standby.py:serve": "the launcher, or whoever stops the server",
     "tensorfleet/cli/engines/child.py:_wait": "the task's end, which the launcher brings about when it stops",
     "tensorfleet/cli/engines/slurm_step.py:_wait": "the task's end, which the launcher brings about when it stops",
     "tensorfleet/cli/engines/child.py:close": "the guardian's end, which closing its input is",

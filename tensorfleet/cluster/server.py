@@ -21,6 +21,7 @@ from tensorfleet.base.naming import export
 from tensorfleet.cluster import messages
 from tensorfleet.cluster.durability.replica import Replica
 from tensorfleet.cluster.durability.role import State
+from tensorfleet.cluster.durability.told_places import told_places
 from tensorfleet.cluster.inspection import signal_report, topics
 from tensorfleet.cluster.master.placer import task_name
 from tensorfleet.cluster.membership import address_rewriting, orphan, shutdown
@@ -29,15 +30,15 @@ from tensorfleet.cluster.membership.spec import ClusterSpec
 from tensorfleet.cluster.messages import AGAIN, OK, RETURN, RUN, TRACED, VERSIONS, Run
 from tensorfleet.cluster.transport import binding, connection, moved_addresses, peers, tls, wire
 from tensorfleet.cluster.transport.listener import Listener
-from tensorfleet.cluster.transport.tensor_bytes import describe
-from tensorfleet.cluster.transport.token import configured, token
+from tensorfleet.cluster.transport.token import token
 from tensorfleet.cluster.transport.traffic import ServedTraffic
+from tensorfleet.cluster.worker.boards import show_board
+from tensorfleet.cluster.worker.cores import share_cores
 from tensorfleet.cluster.worker.pending_replies import PendingReply, told_versions
 from tensorfleet.cluster.worker.short_requests import ShortRequests
 from tensorfleet.cluster.worker.stage_tracing import StageTracing
 from tensorfleet.cluster.worker.stages import SHORT_SECONDS
 from tensorfleet.cluster.worker.worker import Worker
-from tensorfleet.kernels.parallel_for import core_count, use_threads
 from tensorfleet.runtime import recording
 from tensorfleet.runtime.shared_memory import shared_variables
 from tensorfleet.runtime.variable_versions import VariableVersions
@@ -88,15 +89,6 @@ def serve_on() -> None:
             server.join()
 
 
-def _share_cores(cluster: ClusterSpec, job: str, index: int) -> None:
-    """Gives each worker on this machine its share of the cores: more threads than cores hold each other up."""
-    host = connection.split_address(cluster.task_address(job, index))[0]
-    tasks = [(j, i) for j in cluster.jobs if j != "ps" for i in cluster.task_indices(j)]
-    workers = sum(connection.split_address(cluster.task_address(*task))[0] == host for task in tasks)
-    if workers > 1:
-        use_threads(max(core_count() // workers, 1), "shared")
-
-
 @export("train.Server", "distribute.Server")
 class Server:
     """One task of a cluster. Sessions on its `target`, in any process, can use every task of the cluster.
@@ -127,7 +119,7 @@ class Server:
         self.cluster = address_rewriting.here(ClusterSpec(self._server_def.cluster), self.job, self.index)
         self.task = task_name(self.job, self.index)
         self.config = self._server_def.default_session_config
-        _share_cores(self.cluster, self.job, self.index)
+        share_cores(self.cluster, self.job, self.index)
         self.worker = Worker(self.task, self.config)
         #: what makes this task durable, if it is
         self.replica: Replica | None = None
@@ -148,9 +140,8 @@ class Server:
         with _lock:
             _servers[self._target] = self
         self._started = False
-        places = settings.PLACES()
-        if places and start:
-            self.make_durable(json.loads(places), State.WAITING)
+        if start and (places := told_places(self.task, self.cluster.task_address(self.job, self.index))):
+            self.make_durable(places, State.WAITING)
         if start or only_serves:
             self.start()
         if only_serves:
@@ -192,36 +183,10 @@ class Server:
 
     def _bind(self) -> list[socket.socket]:
         address = self.cluster.task_address(self.job, self.index)
-        host, port = connection.split_address(address)
-        at, bound = binding.place(host, port)
-        if not (connection.is_loopback(host) and connection.is_loopback(at)) and not configured():
-            raise errors.FailedPreconditionError(
-                None,
-                None,
-                f"{self.task} would listen at {connection.joined(at, bound)}, where other machines can reach it, but no cluster "
-                "token is set. Set TENSORFLEET_TOKEN (or TENSORFLEET_TOKEN_FILE) to the same secret on every task, or use "
-                "localhost.",
-            )
-        sockets = binding.listen(self.task, address, at, bound)
-        if not port:
-            port = sockets[0].getsockname()[1]
-            self._rename(connection.joined(host, port))
-        if host in ("0.0.0.0", "::") and sum(map(self.cluster.num_tasks, self.cluster.jobs)) > 1:
-            logging.warning(
-                "%s listens at %s. Other machines cannot reach it there: give it a name or address of its own in the "
-                "ClusterSpec, and set TENSORFLEET_BIND=%s to listen at every address.",
-                self.task,
-                address,
-                host,
-            )
-        has_same_port = sockets[0].getsockname()[1] == port  # else something in between passes connections on
-        if connection.is_loopback(host) and has_same_port and connection.has_local_names():
-            # A quicker way for processes of this machine, which can also share memory over it.
-            local = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-            with contextlib.suppress(OSError):  # taken by a task of another cluster: TCP will do
-                local.bind(connection.local_name(host, port))
-                local.listen(256)
-                sockets.append(local)
+        alone = sum(map(self.cluster.num_tasks, self.cluster.jobs)) <= 1
+        sockets, address = binding.bind(self.task, address, alone)
+        if address != self.cluster.task_address(self.job, self.index):
+            self._rename(address)
         return sockets
 
     def _rename(self, address: str) -> None:
@@ -260,18 +225,8 @@ class Server:
             for job, tasks in self.cluster.as_dict().items()
         }
         replica = self.replica
-        if replica is None:
-            return messages.Welcome(self.incarnation, self.task, self.job, self.index, jobs)
-        return messages.Welcome(
-            self.incarnation,
-            self.task,
-            self.job,
-            self.index,
-            jobs,
-            replica.places,
-            replica.epoch,
-            replica.stands_by,
-        )
+        durable = () if replica is None else replica.told()
+        return messages.Welcome(self.incarnation, self.task, self.job, self.index, jobs, *durable)
 
     def make_durable(self, places: list[str], state: State) -> None:
         """Has this server lead its task with a standby, or stand by itself, as the guard of the cluster decides."""
@@ -345,7 +300,7 @@ class Server:
                 is_short = took < SHORT_SECONDS and self.replica is None
                 channel.short_requests = channel.short_requests + 1 if is_short else 0
             elif frame.kind == messages.BOARD:
-                self._show(channel, frame.read(messages.Board))
+                show_board(self.worker, channel, frame.read(messages.Board))
             elif frame.kind == messages.INSPECT:
                 channel.inspects = True  # the load of a task is not what those cause who look at it
                 self._inspect(channel, client, frame.read(messages.Inspect))
@@ -389,21 +344,6 @@ class Server:
         if not asker.taken:
             channel.handed = None
         return asker.waited_seconds
-
-    def _show(self, channel: wire.Channel, request: messages.Board) -> None:
-        """Tells the client of a board with the variables that a stage reads, if there is one."""
-        if self.replica is not None:
-            self.replica.need()
-        board = self.worker.board(request.session, request.stage) if channel.shares_memory else None
-        descriptor = board.opened() if board is not None else None
-        if board is None or descriptor is None:
-            channel.say(messages.BoardPlace())
-            return
-        blob = describe([np.asarray(v) for v in board.values])[0]
-        watched = self.worker.session(request.session).engine.watched.numbers()
-        versions = [entry for entry in board.versions if entry[1] in watched]
-        place = messages.BoardPlace(board.size, len(board.values), versions)
-        channel.say(place, [np.frombuffer(blob, np.uint8)], [descriptor])
 
     def _inspect(self, channel: wire.Channel, client: str, request: messages.Inspect) -> None:
         """Tells about this task."""

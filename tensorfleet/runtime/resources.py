@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tensorfleet.base.types import Array
     from tensorfleet.graph.operation import Operation
     from tensorfleet.runtime.variable_packs import VariablePack
-    from tensorfleet.state.recording import Recorder
+    from tensorfleet.state.recording import ChangeRecorder
 
 _order = itertools.count()
 _MAX_UPDATES_BETWEEN_READS = 4  # of a variable that counts as read again and again
@@ -75,7 +75,7 @@ class VariableStore:
         self._handed_out = -1  # the version that was
         self.boards: tuple[tuple[Any, int], ...] = ()  # with its place on each
         #: who keeps a copy of it, on a durable server; it is told where boards are
-        self.recorder: Recorder | None = None
+        self.recorder: ChangeRecorder | None = None
         self.lock = threading.RLock()
         self.gate = threading.Lock()
         #: how often it was read and how many bytes of it, for statistics: `VariableUses.settle` brings them up to date

@@ -20,7 +20,7 @@ from tensorfleet.state.long_waits import Awaited
 from tensorfleet.state.queues import COMPLETE, STUCK, Attempt, Signal
 
 if TYPE_CHECKING:
-    from tensorfleet.state.recording import Recorder
+    from tensorfleet.state.recording import ChangeRecorder
 
 
 def maximums(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
@@ -55,7 +55,7 @@ class Accumulator(Awaited):
     """The sum of dense gradients."""
 
     #: who keeps a copy of it, on a durable server
-    recorder: Recorder | None = None
+    recorder: ChangeRecorder | None = None
 
     def __init__(self, name: str, shape: TensorShape, reduction: str) -> None:
         super().__init__()

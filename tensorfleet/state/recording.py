@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tensorfleet.state.queues import Attempt, Element, Queue
 
 
-class Recorder(Protocol):
+class ChangeRecorder(Protocol):
     """Notes what changes, and later sends it to the copy."""
 
     def changed(self, resource: Any) -> None:

@@ -18,7 +18,7 @@ from tensorfleet.kernels.packed_strings import Strings, together
 from tensorfleet.kernels.string_index import StringIndex
 
 if TYPE_CHECKING:
-    from tensorfleet.state.recording import Recorder
+    from tensorfleet.state.recording import ChangeRecorder
 
 #: Keys or values, one or an array of them. Strings may come packed.
 _Values: TypeAlias = "np.ndarray | Strings"
@@ -33,7 +33,7 @@ class Table:
     """Keys with their values, each a single element or a row of a fixed shape."""
 
     #: who keeps a copy of it, on a durable server
-    recorder: Recorder | None = None
+    recorder: ChangeRecorder | None = None
 
     def __init__(
         self,

@@ -9,6 +9,7 @@ import pytest
 import tensorfleet as tf
 from tensorfleet.cluster import messages
 from tensorfleet.cluster.master import step_driver as stepping
+from tensorfleet.cluster.stage_spec import StageSpec
 from tensorfleet.cluster.transport import connection
 from tensorfleet.cluster.transport.token import token
 from tests.support.waiting import until
@@ -28,7 +29,7 @@ def transport(request, monkeypatch):
 
 def stage(number, ops, targets, reply):
     nothing = {n: [] for n in ("given", "kept", "awaited", "keep", "push", "known", "thin")}
-    return messages.StageSpec(id=number, ops=ops, targets=targets, reply=reply, wire="", **nothing)
+    return StageSpec(id=number, ops=ops, targets=targets, reply=reply, wire="", **nothing)
 
 
 class Client:

@@ -10,6 +10,7 @@ import pytest
 import tensorfleet as tf
 from tensorfleet.cluster import messages
 from tensorfleet.cluster.master import step_driver as stepping
+from tensorfleet.cluster.stage_spec import Route, StageSpec
 from tensorfleet.cluster.transport.listener import Listener
 from tensorfleet.cluster.transport.token import token
 from tensorfleet.cluster.worker.worker import Worker
@@ -63,10 +64,10 @@ def pusher(request, stalled):
         tf.identity(graph.get_tensor_by_name("given:0"), name="value")
     made = Worker("/job:ps/replica:0/task:0", tf.ConfigProto())
     told = {n: [] for n in ("kept", "awaited", "reply", "keep", "known", "thin", "targets")}
-    push = messages.Route("/job:worker/replica:0/task:0", stalled.address, ["value:0"])
+    push = Route("/job:worker/replica:0/task:0", stalled.address, ["value:0"])
     told |= {"id": 0, "ops": ["value"], "given": ["given:0"], "push": [push], "wire": ""}
     nodes = np.frombuffer(graph.as_graph_def().SerializeToString(), np.uint8)
-    register = messages.Register(HANDLE, known=[], stages=[messages.StageSpec(**told)], create=True)
+    register = messages.Register(HANDLE, known=[], stages=[StageSpec(**told)], create=True)
     made.register("client", register, [nodes, np.zeros(0, np.uint8)])
     made.value = np.zeros(request.param, np.float32)
     yield made

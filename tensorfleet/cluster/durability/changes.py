@@ -23,7 +23,7 @@ class Key(NamedTuple):
 class Change(NamedTuple):
     """One change."""
 
-    #: WHOLE, ROWS, PUT, TOOK, CALL, DROP, RESULT, OVER
+    #: WHOLE, ROWS, PUT, TOOK, CALL, DROP, RESULT, OVER, LINEAGE
     what: str
     #: what it is about: a resource, or a request (session, step, stage)
     about: tuple[Any, ...]
@@ -36,7 +36,9 @@ class Change(NamedTuple):
 WHOLE, ROWS, PUT, TOOK, CALL = "whole", "rows", "put", "took", "call"
 #: containers were dropped, or what belongs to a session; a request has this result; a session's steps are over
 DROP, RESULT, OVER = "drop", "result", "over"
-_KINDS = {WHOLE: 4, ROWS: 4, PUT: 4, TOOK: 4, CALL: 4, DROP: 1, RESULT: 4, OVER: 2}
+#: the number of the state that is copied
+LINEAGE = "lineage"
+_KINDS = {LINEAGE: 1, WHOLE: 4, ROWS: 4, PUT: 4, TOOK: 4, CALL: 4, DROP: 1, RESULT: 4, OVER: 2}
 
 
 class Changes:

@@ -24,7 +24,7 @@ from tensorfleet.cluster.durability.changes import (
     decode,
 )
 from tensorfleet.cluster.durability.contents import Content, Contents, QueueContent
-from tensorfleet.cluster.durability.results import Request, Result, Results
+from tensorfleet.cluster.durability.results import RequestName, Result, Results
 from tensorfleet.runtime.resources import VariableStore
 from tensorfleet.state.accumulators import Accumulator
 from tensorfleet.state.queues import Queue
@@ -110,7 +110,9 @@ class Journal:
             resource.boards = (*resource.boards, _ALWAYS)
         resource.recorder = self
         if content is None and not isinstance(resource, VariableStore):
-            self._dirty[id(resource)] = resource  # the standby has to know of it before elements and calls come
+            self._dirty[id(resource)] = (
+                resource  # the standby has to know of it before elements and calls come
+            )
 
     def _restore_queue(self, queue: Queue, content: Any) -> None:
         numbers = self._numbers[id(queue)] = {}
@@ -226,7 +228,7 @@ class Journal:
 
     def commit(
         self,
-        results: Sequence[tuple[Request, int, Result]] = (),
+        results: Sequence[tuple[RequestName, int, Result]] = (),
         engine: LocalEngine | None = None,
         session: str = "",
         oldest: int = 0,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import secrets
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -13,7 +14,7 @@ from tensorfleet.cluster.durability import changes as kinds
 from tensorfleet.cluster.durability.changes import Change, Changes, Key
 from tensorfleet.cluster.durability.contents import Contents
 from tensorfleet.cluster.durability.journal import Journal
-from tensorfleet.cluster.durability.results import Request, Results, failure_of, read_result, values_of
+from tensorfleet.cluster.durability.results import RequestName, Results, failure_of, read_result, values_of
 from tensorfleet.cluster.durability.role import Action, Role, State, Taken, given_up
 from tensorfleet.cluster.durability.stage_run import StageRun
 from tensorfleet.cluster.durability.standby_link import StandbyLink
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
 _FIRST_DECISION_SECONDS = 120.0  # how long requests wait for the guard's first decision
 _DECISION_SECONDS = 60.0  # how long a server that has lost its standby waits for the guard's decision
 _REPORT_SECONDS = 5.0
-_KEPT_SECONDS = 300.0  # what belongs to a session whose client was lost; far longer than a client looks for a server
+_KEPT_SECONDS = (
+    300.0  # what belongs to a session whose client was lost; far longer than a client looks for a server
+)
 
 
 class Replica:
@@ -39,6 +42,8 @@ class Replica:
         self.task = worker.task
         self.places = list(places)
         self.role = Role(self.task, state)
+        #: of the state: the one that is copied has the same, and no other has it
+        self.lineage = secrets.randbits(53) if state is State.WAITING else 0
         self.journal = Journal(self._send)
         self._contents = Contents()  # of a standby
         self._results = Results()
@@ -49,7 +54,7 @@ class Replica:
         self._link: StandbyLink | None = None
         #: a standby that does not have all of the state yet, and what it has
         self._copying: tuple[StandbyLink, set[Key]] | None = None
-        self._running: dict[Request, threading.Event] = {}
+        self._running: dict[RequestName, threading.Event] = {}
         self._set_aside: dict[str, float] = {}  # sessions of lost clients, and since when
         worker.resources.adopt = self.journal.adopter()
 
@@ -64,6 +69,10 @@ class Replica:
     def stands_by(self) -> bool:
         """Whether this server does not lead, and will not unless the guard says so."""
         return self.role.state in (State.STANDING_BY, State.GIVEN_UP)
+
+    def told(self) -> tuple[list[str], int, bool, int]:
+        """What clients are told of it: the places of the task, the epoch, whether it stands by, the number of its state."""
+        return self.places, self.epoch, self.stands_by, self.lineage
 
     def need(self) -> None:
         """Raises unless this server leads."""
@@ -110,7 +119,7 @@ class Replica:
 
     # -- stages ---------------------------------------------------------------------------------------
 
-    def known_values(self, request: Request) -> Values | None:
+    def known_values(self, request: RequestName) -> Values | None:
         """What a stage has come to that was asked for before; None if it was not."""
         result = self.journal.results.of_stage(request)
         if result is None:
@@ -119,7 +128,7 @@ class Replica:
         return list(result.values)
 
     def run(
-        self, request: Request, oldest: int, engine: LocalEngine, execute: Callable[[StageRun], Values]
+        self, request: RequestName, oldest: int, engine: LocalEngine, execute: Callable[[StageRun], Values]
     ) -> Values:
         """Runs a stage that changes state, once however often it is asked for."""
         self._enter(request)
@@ -130,7 +139,7 @@ class Replica:
                 self._running.pop(request).set()
 
     def _run(
-        self, request: Request, oldest: int, engine: LocalEngine, execute: Callable[[StageRun], Values]
+        self, request: RequestName, oldest: int, engine: LocalEngine, execute: Callable[[StageRun], Values]
     ) -> Values:
         stage = StageRun(self.journal, request, oldest, engine, self.need)
         stage.begin()
@@ -150,7 +159,7 @@ class Replica:
         finally:
             stage.end()
 
-    def _enter(self, request: Request) -> None:
+    def _enter(self, request: RequestName) -> None:
         """Waits while the same request runs already: its connection was lost."""
         while True:
             with self._changing:
@@ -252,7 +261,9 @@ class Replica:
         try:
             with journal.lock:
                 self._need_epoch(epoch)
-                link.send(epoch, journal.number, BEGINS, Changes())
+                first = Changes()
+                first.add(kinds.LINEAGE, [self.lineage])
+                link.send(epoch, journal.number, BEGINS, first)
                 self._copying = link, copied
                 keys = journal.all_keys()
             for key in keys:
@@ -317,7 +328,9 @@ class Replica:
             self._give_up()
 
     def _apply(self, change: Change) -> None:
-        if change.what == kinds.RESULT:
+        if change.what == kinds.LINEAGE:
+            self.lineage = int(change.about[0])
+        elif change.what == kinds.RESULT:
             self._results.note(*read_result(change))
         elif change.what == kinds.OVER:
             session, oldest = change.about

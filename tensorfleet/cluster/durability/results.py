@@ -16,7 +16,7 @@ from tensorfleet.cluster.durability.changes import RESULT, Change, Changes, can_
 STAGE = -1
 
 
-class Request(NamedTuple):
+class RequestName(NamedTuple):
     """Names a request: a stage of a step of a session."""
 
     session: str
@@ -46,7 +46,7 @@ class Result:
             return self
         return Result(self.name, error=self.error, unrepeatable=self.name or "the stage")
 
-    def add_to(self, changes: Changes, request: Request, item: int) -> None:
+    def add_to(self, changes: Changes, request: RequestName, item: int) -> None:
         """Adds it to the changes of a commit."""
         details = {
             "name": self.name,
@@ -72,7 +72,7 @@ class Result:
             raise error
 
 
-def read_result(change: Change) -> tuple[Request, int, Result]:
+def read_result(change: Change) -> tuple[RequestName, int, Result]:
     """The result in a change that another server has sent."""
     session, step, stage, item = change.about
     details = change.details
@@ -85,7 +85,7 @@ def read_result(change: Change) -> tuple[Request, int, Result]:
         list(details.get("progress", ())),
         str(details.get("unrepeatable", "")),
     )
-    return Request(str(session), int(step), int(stage)), int(item), result
+    return RequestName(str(session), int(step), int(stage)), int(item), result
 
 
 class Results:
@@ -95,7 +95,7 @@ class Results:
         #: by session and step; then by stage and item
         self._of: dict[str, dict[int, dict[tuple[int, int], Result]]] = {}
 
-    def note(self, request: Request, item: int, result: Result) -> None:
+    def note(self, request: RequestName, item: int, result: Result) -> None:
         """Keeps a result. That of a stage replaces those of its items."""
         of_step = self._of.setdefault(request.session, {}).setdefault(request.step, {})
         if item == STAGE:
@@ -103,11 +103,11 @@ class Results:
                 del of_step[known]
         of_step[request.stage, item] = result
 
-    def of_stage(self, request: Request) -> Result | None:
+    def of_stage(self, request: RequestName) -> Result | None:
         """What a stage has come to, None while it has not ended."""
         return self._of.get(request.session, {}).get(request.step, {}).get((request.stage, STAGE))
 
-    def of_items(self, request: Request) -> dict[int, Result]:
+    def of_items(self, request: RequestName) -> dict[int, Result]:
         """What items of a stage have come to, by their numbers."""
         of_step = self._of.get(request.session, {}).get(request.step, {})
         return {item: result for (stage, item), result in of_step.items() if stage == request.stage}
@@ -128,7 +128,7 @@ class Results:
         for session, steps in self._of.items():
             for step, of_step in steps.items():
                 for (stage, item), result in of_step.items():
-                    result.add_to(changes, Request(session, step, stage), item)
+                    result.add_to(changes, RequestName(session, step, stage), item)
 
     def __len__(self) -> int:
         return sum(len(of_step) for steps in self._of.values() for of_step in steps.values())

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tensorfleet.base import errors
 from tensorfleet.cluster.durability.journal import Journal
-from tensorfleet.cluster.durability.results import STAGE, Request, Result
+from tensorfleet.cluster.durability.results import STAGE, RequestName, Result
 from tensorfleet.runtime.scheduling.cooperative import CooperativeRun
 from tensorfleet.state.queues import PutAttempt, TakeAttempt
 
@@ -50,7 +50,12 @@ class StageRun:
     """One stage under way. Its thread holds the journal's lock, but while it waits."""
 
     def __init__(
-        self, journal: Journal, request: Request, oldest: int, engine: LocalEngine, need: Callable[[], None]
+        self,
+        journal: Journal,
+        request: RequestName,
+        oldest: int,
+        engine: LocalEngine,
+        need: Callable[[], None],
     ) -> None:
         """`need` raises when this server does not lead any more."""
         self._journal = journal
@@ -59,7 +64,7 @@ class StageRun:
         self._engine = engine
         self._need = need
         self._item: _ItemRun | None = None
-        self._finished: list[tuple[Request, int, Result]] = []
+        self._finished: list[tuple[RequestName, int, Result]] = []
         self._paused: dict[int, _ItemRun | None] = {}  # by thread
         self.changed = False
 
@@ -106,7 +111,7 @@ class StageRun:
         puts = [attempt.next for _, attempt in item.attempts if isinstance(attempt, PutAttempt)]
         return Result(item.name, progress=puts)
 
-    def _commit(self, results: list[tuple[Request, int, Result]]) -> None:
+    def _commit(self, results: list[tuple[RequestName, int, Result]]) -> None:
         self.changed = True
         self._journal.commit(results, self._engine, self._request.session, self._oldest)
 

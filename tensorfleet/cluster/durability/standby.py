@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from tensorfleet.cluster.durability.role import State
+from tensorfleet.cluster.durability.told_places import told_places
+from tensorfleet.cluster.master.placer import task_name
 from tensorfleet.cluster.membership.spec import ClusterSpec
 from tensorfleet.cluster.server import Server
 
@@ -12,8 +14,8 @@ def serve(cluster: ClusterSpec, job: str, index: int, address: str) -> None:
     jobs = {
         name: {i: cluster.task_address(name, i) for i in cluster.task_indices(name)} for name in cluster.jobs
     }
-    places = [jobs[job][index], address]
-    jobs[job][index] = address
+    own, jobs[job][index] = jobs[job][index], address
+    places = told_places(task_name(job, index), address) or [own, address]
     server = Server(ClusterSpec(jobs), job, index, start=False)
     server.make_durable(places, State.STANDING_BY)
     server.start()

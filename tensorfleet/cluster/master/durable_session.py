@@ -67,6 +67,7 @@ class Registrations:
         self._messages: list[tuple[Register, Sequence[Any]]] = []
         self._sent = 0  # to the server that leads now, as far as is known
         self._times_lost = 0
+        self._lineage = 0  # of the state that the session has used
         self._complete_at = -1  # the loss since which all of them were sent
         #: how often the session began anew at a server: what it kept there for its steps is gone each time
         self.life = 0
@@ -102,6 +103,16 @@ class Registrations:
             self._catch_up(deadline)
             return self.life
 
+    def _need_same_state(self) -> None:
+        lineage = self._at.lineage
+        if self._lineage and lineage and lineage != self._lineage:
+            text = (
+                f"{self._at.name} has lost its state: the servers that had it are gone, and it was started again. Make a new "
+                "session, and restore a checkpoint. MonitoredTrainingSession does both."
+            )
+            raise errors.AbortedError(None, None, text)
+        self._lineage = lineage
+
     def _begin_anew(self) -> None:
         self._sent, self._complete_at = 0, -1
         self._times_lost = self._at.times_lost
@@ -113,6 +124,7 @@ class Registrations:
         while True:
             if self._times_lost != self._at.times_lost:
                 self._begin_anew()
+            self._need_same_state()
             if self._sent >= len(self._messages):
                 self._complete_at = self._times_lost
                 return

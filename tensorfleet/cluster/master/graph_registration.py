@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from tensorfleet.cluster.messages import BranchSpec, GuardSpec
+from tensorfleet.cluster.stage_spec import BranchSpec, GuardSpec
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.graphdef import attr_to_proto, node_def, versions
 from tensorfleet.graph.library import add_library

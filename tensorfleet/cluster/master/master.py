@@ -38,7 +38,8 @@ from tensorfleet.cluster.master.stage_contents import branches_in, changes_somet
 from tensorfleet.cluster.master.step_driver import SETTLING_SECONDS, StepDriver
 from tensorfleet.cluster.master.step_timing import MeasuredStep
 from tensorfleet.cluster.membership.spec import ClusterSpec
-from tensorfleet.cluster.messages import Close, Describe, Register, Route, StageSpec
+from tensorfleet.cluster.messages import Close, Describe, Register
+from tensorfleet.cluster.stage_spec import Route, StageSpec
 from tensorfleet.cluster.transport.peers import Peer, on_ping, peer
 from tensorfleet.cluster.transport.wire_dtype import is_full, wire_type
 from tensorfleet.graph.graph import Graph

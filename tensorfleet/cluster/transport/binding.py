@@ -6,6 +6,7 @@ address, in a container with mapped ports, behind the name of a service. Others 
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import socket
 import time
@@ -13,6 +14,7 @@ import time
 from tensorfleet.base import errors, logging, settings
 from tensorfleet.cluster.transport import connection
 from tensorfleet.cluster.transport.peers import patience
+from tensorfleet.cluster.transport.token import configured
 
 BIND = settings.BIND.name
 _LOG_EVERY_SECONDS = 5.0
@@ -35,6 +37,41 @@ def place(host: str, port: int) -> tuple[str, int]:
             None,
             f'{BIND} is "{given}". Write a host ("0.0.0.0", "[::]") or a host and a port ("0.0.0.0:2222").',
         ) from None
+
+
+def bind(task: str, address: str, alone: bool) -> tuple[list[socket.socket], str]:
+    """The sockets at which a task listens, and its address: with the port that the system chose, if it is 0 there."""
+    host, port = connection.split_address(address)
+    at, bound = place(host, port)
+    if not (connection.is_loopback(host) and connection.is_loopback(at)) and not configured():
+        raise errors.FailedPreconditionError(
+            None,
+            None,
+            f"{task} would listen at {connection.joined(at, bound)}, where other machines can reach it, but no cluster "
+            "token is set. Set TENSORFLEET_TOKEN (or TENSORFLEET_TOKEN_FILE) to the same secret on every task, or use "
+            "localhost.",
+        )
+    sockets = listen(task, address, at, bound)
+    if not port:
+        port = sockets[0].getsockname()[1]
+        address = connection.joined(host, port)
+    if host in ("0.0.0.0", "::") and not alone:
+        logging.warning(
+            "%s listens at %s. Other machines cannot reach it there: give it a name or address of its own in the "
+            "ClusterSpec, and set TENSORFLEET_BIND=%s to listen at every address.",
+            task,
+            address,
+            host,
+        )
+    has_same_port = sockets[0].getsockname()[1] == port  # else something in between passes connections on
+    if connection.is_loopback(host) and has_same_port and connection.has_local_names():
+        # A quicker way for processes of this machine, which can also share memory over it.
+        local = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        with contextlib.suppress(OSError):  # taken by a task of another cluster: TCP will do
+            local.bind(connection.local_name(host, port))
+            local.listen(256)
+            sockets.append(local)
+    return sockets, address
 
 
 def listen(task: str, address: str, host: str, port: int) -> list[socket.socket]:

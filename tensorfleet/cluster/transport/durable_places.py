@@ -37,6 +37,8 @@ class Places:
         self.epoch = 0
         #: the newest list that a server told; nothing for a task that is not durable
         self.told: tuple[str, ...] = ()
+        #: of the state that the server has which leads; 0 before one was heard of
+        self.lineage = 0
 
     def learn(self, welcome: Welcome, place: str) -> None:
         """Takes in who answered at a place. Raises NotLeadingError when it does not lead the task."""
@@ -48,7 +50,7 @@ class Places:
             raise NotLeadingError(
                 f"the server at {place} has missed decision {self.epoch}: it knows {welcome.epoch}"
             )
-        self.epoch = welcome.epoch
+        self.epoch, self.lineage = welcome.epoch, welcome.lineage
         self.leading = place
 
     def is_newer(self, welcome: Welcome) -> bool:

@@ -125,6 +125,11 @@ class Peer:
         return self._places.told
 
     @property
+    def lineage(self) -> int:
+        """Of a durable task the number of the state that its server has."""
+        return self._places.lineage
+
+    @property
     def place(self) -> str:
         """Where the task is, as far as is known."""
         return self._places.leading

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet.cluster.master.graph_registration import found
-from tensorfleet.cluster.messages import StageSpec
+from tensorfleet.cluster.stage_spec import StageSpec
 from tensorfleet.cluster.transport.wire_dtype import is_full
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.operation import Operation

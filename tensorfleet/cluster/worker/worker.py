@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from tensorfleet.base import errors
 from tensorfleet.base.devices import DeviceSpec
-from tensorfleet.cluster.durability.results import Request
+from tensorfleet.cluster.durability.results import RequestName
 from tensorfleet.cluster.messages import WHOLE_STEP, Cancel, Push, Register
 from tensorfleet.cluster.transport.peers import Peer, peer
 from tensorfleet.cluster.transport.wire_dtype import full, thin
@@ -171,7 +171,7 @@ class Worker:
         """What a stage has come to that was asked for before, on a durable task."""
         if self.replica is None or stage is None or not stage.changes:
             return None
-        return self.replica.known_values(Request(handle, number, stage.id))
+        return self.replica.known_values(RequestName(handle, number, stage.id))
 
     def _run_once(
         self,
@@ -186,7 +186,7 @@ class Worker:
         oldest: int,
     ) -> Values:
         """Runs a stage that changes state of a durable task: once, however often it is asked for."""
-        replica, request = self.replica, Request(session.handle, number, stage.id)
+        replica, request = self.replica, RequestName(session.handle, number, stage.id)
         assert replica is not None
         versions = None if asker is None else asker.versions
 

@@ -7,7 +7,7 @@ import pytest
 
 import tensorfleet as tf
 from tensorfleet.cluster import messages
-from tensorfleet.cluster.durability.results import Request
+from tensorfleet.cluster.durability.results import RequestName
 from tensorfleet.cluster.durability.role import State
 from tensorfleet.cluster.transport import moved_addresses
 
@@ -188,7 +188,7 @@ def last_request(pair, sess):
     handle = sess._engine.handle
     results = pair.servers[0].replica.journal.results._of[handle]
     step = max(results)
-    return Request(handle, step, next(stage for stage, _ in results[step]))
+    return RequestName(handle, step, next(stage for stage, _ in results[step]))
 
 
 def test_a_request_that_comes_again_changes_nothing_and_has_the_same_result(pair):

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
-from tensorfleet.cluster.messages import Cancel, Push, Register, StageSpec
+from tensorfleet.cluster.messages import Cancel, Push, Register
+from tensorfleet.cluster.stage_spec import StageSpec
 from tensorfleet.cluster.worker.pending_replies import PendingReply
 from tensorfleet.cluster.worker.worker import Worker
 from tensorfleet.runtime.trace import Collector
