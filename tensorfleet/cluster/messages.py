@@ -52,8 +52,8 @@ WHOLE_STEP = (1 << 40) - 1
 #: how a stage is run: its events are recorded; it goes on by itself for a while; every operation runs by itself; its
 #: answer has the versions of variables
 TRACED, AGAIN, BY_OP, VERSIONS = 1, 2, 4, 8
-#: which part of a copy of its state a primary sends to a new standby
-BEGINS, ENDS = 1, 2
+#: which part of a copy of its state a primary sends to a new standby; a commit that wants no answer
+BEGINS, ENDS, QUIET = 1, 2, 4
 #: how the error begins that a server of a durable task answers with when another server leads the task
 GIVEN_UP = "This server was given up"
 #: the fields of a message that says nothing
@@ -304,7 +304,7 @@ class Replicate(Request[Done]):
     epoch: int
     #: of the commit; a copy of the state that a new standby gets has that of the last commit in it
     number: int
-    #: BEGINS, ENDS: the first and the last part of a copy of the state
+    #: BEGINS, ENDS: the first and the last part of a copy of the state; QUIET
     part: int
     #: as cluster/durability/changes.py reads them
     changes: list[Any]
@@ -324,7 +324,7 @@ class Replicate(Request[Done]):
             changes = json.loads(fields[cls.layout.size :])
         except ValueError:
             changes = None
-        if part > BEGINS | ENDS or not isinstance(changes, list):
+        if part > BEGINS | ENDS | QUIET or not isinstance(changes, list):
             raise malformed("Replicate has no such part, or no list of changes")
         return cls(epoch, number, part, changes)
 

@@ -252,6 +252,8 @@ class Server:
                 self._give_back(channel)
         finally:
             self.served.left(channel)
+            if self.replica is not None:
+                self.replica.left(channel)
             self._shorts.forget(channel)
             self._clients.pop(channel, None)
             channel.close()

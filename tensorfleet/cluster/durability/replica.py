@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import secrets
+import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -18,7 +20,7 @@ from tensorfleet.cluster.durability.results import RequestName, Results, failure
 from tensorfleet.cluster.durability.role import Action, Role, State, Taken, given_up
 from tensorfleet.cluster.durability.stage_run import StageRun
 from tensorfleet.cluster.durability.standby_link import StandbyLink
-from tensorfleet.cluster.messages import BEGINS, ENDS, Done, Lead, Led, Replicate
+from tensorfleet.cluster.messages import BEGINS, ENDS, QUIET, Done, Lead, Led, Replicate
 
 if TYPE_CHECKING:
     from tensorfleet.cluster.transport import wire
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 _FIRST_DECISION_SECONDS = 120.0  # how long requests wait for the guard's first decision
 _DECISION_SECONDS = 60.0  # how long a server that has lost its standby waits for the guard's decision
 _REPORT_SECONDS = 5.0
+_DRAIN_SECONDS = 10.0
+_ASK_AGAIN_SECONDS = 0.5
 _KEPT_SECONDS = (
     300.0  # what belongs to a session whose client was lost; far longer than a client looks for a server
 )
@@ -54,6 +58,8 @@ class Replica:
         self._link: StandbyLink | None = None
         #: a standby that does not have all of the state yet, and what it has
         self._copying: tuple[StandbyLink, set[Key]] | None = None
+        #: of a standby: the connections on which the state and the commits come
+        self._feeding: set[wire.Channel] = set()
         self._running: dict[RequestName, threading.Event] = {}
         self._set_aside: dict[str, float] = {}  # sessions of lost clients, and since when
         worker.resources.adopt = self.journal.adopter()
@@ -99,6 +105,8 @@ class Replica:
         """Carries out a decision of the guard's."""
         if request.task != self.task:
             raise errors.InvalidArgumentError(None, None, f"This is {self.task}, not {request.task!r}.")
+        if self.role.state is State.STANDING_BY and self.role.complete and request.epoch > self.role.epoch:
+            self._cut_off()
         with self._taking, self._changing:
             action = self.role.on_lead(request.epoch, bool(request.standby))
             self.places = list(request.places) or self.places
@@ -236,9 +244,14 @@ class Replica:
         """The standby is lost, or this server is cut off: only the guard can tell. Raises if this server was given up."""
         began = told = time.monotonic()
         logging.warning("%s has lost its standby (%s), and waits for the guard's decision.", self.task, error)
-        with self._changing:
-            while self._link is link and self.role.state is State.LEADING:
-                self._changing.wait(_REPORT_SECONDS)
+        while self._link is link and self.role.state is State.LEADING:
+            if link.leads_in() > self.role.epoch:  # the guard has told it, and cannot reach this server
+                self._give_up()
+                break
+            with self._changing:
+                if self._link is not link or self.role.state is not State.LEADING:
+                    break
+                self._changing.wait(_ASK_AGAIN_SECONDS)
                 now = time.monotonic()
                 if now - told >= _REPORT_SECONDS:
                     told = now
@@ -307,6 +320,8 @@ class Replica:
     def take(self, channel: wire.Channel, message: Replicate, arrays: Sequence[Any]) -> None:
         """Takes a part of the state, or a commit, of the server that leads, and says so as soon as it is safe here."""
         read = kinds.decode(message.changes, arrays)
+        with self._changing:
+            self._feeding.add(channel)
         with self._taking:
             led = self.role.state in (State.LEADING, State.WAITING)
             with self._changing:
@@ -314,13 +329,32 @@ class Replica:
                 self._changing.notify_all()
             if taken is Taken.BEGIN:
                 self._begin_copy(led)
-            is_commit = self.role.complete and not message.part
+            is_quiet, is_commit = message.part == QUIET, self.role.complete and not message.part
             if is_commit:  # it is received, which is all that the other server waits for
                 channel.say(Done())
             for change in read:
                 self._apply(change)
-            if not is_commit:
+            if not (is_commit or is_quiet):
                 channel.say(Done())
+
+    def left(self, channel: wire.Channel) -> None:
+        """A connection has ended, and all that came on it is taken."""
+        with self._changing:
+            self._feeding.discard(channel)
+            self._changing.notify_all()
+
+    def _cut_off(self) -> None:
+        """Lets the server that led send nothing more, and takes all that it has sent: it does not wait for answers."""
+        with self._changing:
+            for channel in self._feeding:
+                with contextlib.suppress(OSError):
+                    channel.sock.shutdown(socket.SHUT_RD)
+            if not self._changing.wait_for(lambda: not self._feeding, _DRAIN_SECONDS):
+                raise errors.UnavailableError(
+                    None,
+                    None,
+                    f"{self.task}: the commits that have come take longer than {_DRAIN_SECONDS:.0f} s.",
+                )
 
     def _begin_copy(self, led: bool) -> None:
         self._contents, self._results = Contents(), Results()

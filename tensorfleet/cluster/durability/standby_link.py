@@ -1,23 +1,38 @@
-"""The connection of a primary to its standby."""
+"""The connection of a primary to its standby.
+
+A commit cannot be lost any more when the standby has it. Over a network it says so. Within one machine a commit is in
+the standby's hands as soon as it is sent: what was sent over a local socket waits there for the standby, also when the
+sender is killed, and a standby that takes over takes all of it first (`Replica._cut_off`). From then on nothing more can
+be sent, so a server that was given up is told at once.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import socket
 
+from tensorfleet.base import errors
 from tensorfleet.cluster.durability.changes import Changes
-from tensorfleet.cluster.messages import FAILED, REPLICATE, Hello, Replicate
+from tensorfleet.cluster.messages import FAILED, QUIET, REPLICATE, Hello, Replicate
 from tensorfleet.cluster.transport import peers
 from tensorfleet.cluster.transport.connection import connect
 from tensorfleet.cluster.transport.token import token
 
-_CONNECT_SECONDS = 5.0
+_CONNECT_SECONDS, _ASK_SECONDS = 5.0, 0.5
+# So many commits may wait for a standby on this machine. Large ones are fewer: they lie in shared memory, of which a
+# connection has four pieces (transport/shared_memory.py).
+_MAX_UNANSWERED, _MAX_LARGE_UNANSWERED = 48, 3
+_LARGE_BYTES = 1 << 15
 
 
 class StandbyLink:
-    """Sends changes and waits until the standby has them. One thread at a time uses it."""
+    """Sends changes and returns when the standby has them. One thread at a time uses it."""
 
     def __init__(self, address: str) -> None:
+        self._address = address
         self._channel, _ = connect(address, token(), Hello(f"{peers.client()}.copy"), _CONNECT_SECONDS)
+        self._is_local = self._channel.sock.family == socket.AF_UNIX
+        self._unanswered = self._large = 0  # commits since the last answer, and those of them that are large
 
     @property
     def sent_bytes(self) -> int:
@@ -25,12 +40,32 @@ class StandbyLink:
         return self._channel.sent_bytes
 
     def send(self, epoch: int, number: int, part: int, changes: Changes) -> None:
-        """Sends changes; returns when the standby has received them. Raises what the standby answers, or OSError."""
-        fields = Replicate(epoch, number, part, changes.described()).encode()
+        """Sends changes; returns when the standby has them. Raises what the standby answers, or OSError."""
+        self._unanswered += 1
+        self._large += sum(a.nbytes for a in changes.arrays) >= _LARGE_BYTES
+        is_quiet = (
+            self._is_local
+            and not part
+            and self._unanswered <= _MAX_UNANSWERED
+            and self._large <= _MAX_LARGE_UNANSWERED
+        )
+        fields = Replicate(epoch, number, QUIET if is_quiet else part, changes.described()).encode()
         self._channel.send(REPLICATE, fields, changes.arrays)
+        if is_quiet:
+            return
+        self._unanswered = self._large = 0
         answer = self._channel.receive()
         if answer.kind == FAILED:
             raise peers.failure(answer)
+
+    def leads_in(self) -> int:
+        """The epoch in which the server at the other end leads by now; 0 if it does not, or cannot be asked."""
+        try:
+            channel, welcome = connect(self._address, token(), Hello(f"{peers.client()}.ask"), _ASK_SECONDS)
+        except (OSError, errors.OpError):
+            return 0
+        channel.close()
+        return welcome.epoch
 
     def close(self) -> None:
         """Ends the connection, and wakes whoever waits for an answer."""
