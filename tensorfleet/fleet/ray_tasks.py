@@ -185,7 +185,10 @@ class TaskActor:
             reader.join(_DRAIN_SECONDS)  # the tasks are still there: they hold its output open
         _signal_group(process.pid, signal.SIGKILL)  # what it started and left behind
         guardian.kill()
-        guardian.wait(_DRAIN_SECONDS)
+        with contextlib.suppress(
+            subprocess.TimeoutExpired
+        ):  # a busy machine: the exit has to be told nevertheless
+            guardian.wait(_DRAIN_SECONDS)
         for ended in (process, guardian):
             assert ended.stdin is not None
             ended.stdin.close()

@@ -33,12 +33,14 @@ class Recorder:
 
     def __init__(self):
         self.lines, self.exits, self.places, self.notes = [], {}, {}, []
+        self.all_exits = []
         self._changed = threading.Condition()
 
     def on_line(self, label, text):
         self._add(lambda: self.lines.append((label, text)))
 
     def on_exit(self, label, code, lost=None):
+        self.all_exits.append((label, code, lost))
         self._add(lambda: self.exits.__setitem__(label, (code, lost)))
 
     def on_place(self, label, place):
@@ -51,7 +53,7 @@ class Recorder:
         with self._changed:
             if not self._changed.wait_for(lambda: condition(self), SECONDS):
                 raise AssertionError(
-                    f"timed out waiting for {what}: {self.exits} {self.notes} {self.lines[-20:]}"
+                    f"timed out waiting for {what}: {self.all_exits} {self.notes} {self.lines[-20:]}"
                 )
 
     def _add(self, act):
