@@ -56,6 +56,18 @@ def as_json_line(task: str, text: str, now: float, level: str | None = None) -> 
     return json.dumps({**line, "text": text})
 
 
+def plain_text(text: str) -> str:
+    """What a line says, without the object around it if it is one."""
+    if text.startswith("{"):
+        try:
+            known = json.loads(text)
+        except (ValueError, RecursionError):
+            return text
+        if isinstance(known, dict) and {"time", "text"} <= known.keys():
+            return str(known["text"])
+    return text
+
+
 class JsonFormatter(logging.Formatter):
     """Formats records as JSON objects of one line, with tracebacks in the text."""
 

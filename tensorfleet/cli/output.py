@@ -13,7 +13,7 @@ from io import FileIO
 from pathlib import Path
 from typing import TextIO
 
-from tensorfleet.base.log_lines import as_json_line
+from tensorfleet.base.log_lines import as_json_line, plain_text
 from tensorfleet.base.run_status import read_status
 
 _COLOURS = (36, 33, 32, 35, 34, 96, 93, 92, 95, 94)
@@ -145,7 +145,7 @@ class JsonOutput(Output):
 
     def line(self, label: str, text: str) -> None:
         """One line of a task."""
-        self.tails[label].append(text)  # as it came: the report of a failure reads it
+        self.tails[label].append(plain_text(text))  # the report of a failure reads it
         line = as_json_line(label, text, time.time())
         if label in self._logs:
             self._log(label, line)

@@ -48,6 +48,7 @@ TOKEN, PLACED, SERVES = settings.TOKEN.name, settings.PLACED.name, settings.SERV
 INSPECT = settings.INSPECT.name
 MADE, STAYS = settings.MADE.name, settings.STAYS.name
 NOTICE = settings.NOTICE_SECONDS.name
+LOG_FORMAT = settings.LOG_FORMAT.name
 #: of the standbys of durable parameter servers, which are no tasks of the cluster
 STANDBY_JOB = "ps-standby"
 SERVER_JOBS = ("ps", STANDBY_JOB)

@@ -20,8 +20,8 @@ from tensorfleet.cli.engines.base import EngineError, RunEngine, RunningTask, Wa
 from tensorfleet.cli.engines.child import free_ports
 from tensorfleet.cli.failure import Reason, lost_in, reason_in, report
 from tensorfleet.cli.moves import Moves
-from tensorfleet.cli.output import Output, Progress, log_path
-from tensorfleet.cli.plan import INSPECT, MADE, NOTICE, STAYS, TOKEN, Place, Task
+from tensorfleet.cli.output import JsonOutput, Output, Progress, log_path
+from tensorfleet.cli.plan import INSPECT, LOG_FORMAT, MADE, NOTICE, STAYS, TOKEN, Place, Task
 from tensorfleet.cli.policy import Failure, Policy, Seek, Send, Start
 from tensorfleet.cli.registry import Entry
 from tensorfleet.cli.replicas import ServerPair
@@ -132,6 +132,7 @@ class Launcher:
         ports = free_ports(len(silent))
         self._inspects = {label: f"127.0.0.1:{port}" for label, port in zip(silent, ports, strict=True)}
         self._durable = frozenset(label for pair in pairs for label in pair.labels)
+        self._output = output or Output([task.label for task in tasks], sys.stdout, log_dir)
         self._tasks = {task.label: self._as_told(task) for task in tasks}
         self._events: queue.SimpleQueue[_Event] = queue.SimpleQueue()
         self._room = threading.Semaphore(_MAX_UNPRINTED_LINES)
@@ -147,7 +148,6 @@ class Launcher:
                 placed=task.label not in unplaced,
                 durable=task.label in self._durable,
             )
-        self._output = output or Output(list(self._tasks), sys.stdout, log_dir)
         self._progress = Progress(self._start_time, self._statuses)
         token = tasks[0].environment.get(TOKEN) or os.environ.get(TOKEN, "")
         self._moves = Moves(token, self.on_note)
@@ -239,6 +239,8 @@ class Launcher:
         added = {STATUS: str(path), ALONE: str(self._alone)} if path else {}
         if task.label in self._inspects:
             added[INSPECT] = f"{task.label}@{self._inspects[task.label]}"
+        if isinstance(self._output, JsonOutput):
+            added[LOG_FORMAT] = "json"
         if self._settings.made:
             added[MADE] = str(self._settings.made)
         stays = self._settings.restarts or self._settings.elastic or task.label in self._durable

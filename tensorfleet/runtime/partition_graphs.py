@@ -71,9 +71,14 @@ def edges_between_tasks(plan: Plan, home: str, placed: Mapping[Operation, str]) 
 
 
 def fill_partition_graphs(
-    run_metadata: RunMetadata, placed: Mapping[Operation, str], edges: list[Edge], plan: Plan, home: str
+    run_metadata: RunMetadata,
+    placed: Mapping[Operation, str],
+    edges: list[Edge],
+    plan: Plan,
+    home: str,
+    with_client: bool,
 ) -> None:
-    """Writes the graph of each device into a `RunMetadata`."""
+    """Writes the graph of each device into a `RunMetadata`; `with_client`, with what the client feeds and fetches."""
     graphs: dict[str, GraphDef] = {}
 
     def graph_of(device: str) -> GraphDef:
@@ -84,7 +89,7 @@ def fill_partition_graphs(
     arriving: dict[tuple[object, str], Edge] = {
         ((e.tensor if e.tensor is not None else e.source), e.receiver): e for e in edges
     }
-    is_divided = bool(edges)
+    is_divided = with_client or bool(edges)
     for op, device in placed.items():
         node = graph_of(device).node.add()
         node.CopyFrom(op.node_def)

@@ -212,7 +212,7 @@ class Collector(StepObserver):
                 by_device[edge.receiver] = run_metadata.step_stats.dev_stats.add(device=edge.receiver)
             _fill_transfer(by_device[edge.receiver].node_stats.add(), edge, began, ended, size)
         if graphs:
-            fill_partition_graphs(run_metadata, ops, edges, plan, self._home)
+            fill_partition_graphs(run_metadata, ops, edges, plan, self._home, self._tasks)
         if costs:
             events = [event for event in self.events if event[1] != RECV_TENSOR]
             fill_costs(run_metadata.cost_graph, plan, events, self._home)

@@ -78,6 +78,12 @@ def test_logs_and_output_have_the_same_objects_and_the_tail_has_the_text(tmp_pat
     assert list(output.tails["ps/0"]) == ["INFO:a:b"]
 
 
+def test_the_tail_has_the_words_of_an_object_that_a_task_wrote(tmp_path):
+    output = JsonOutput(["ps/0"], io.StringIO(), None)
+    output.line("ps/0", json.dumps({"time": 3.0, "task": "ps/0", "level": "ERROR", "text": "bad"}))
+    assert list(output.tails["ps/0"]) == ["bad"]
+
+
 def test_a_run_prints_objects_and_its_task_can_be_asked_while_it_runs(tmp_path):
     (tmp_path / "train.py").write_text(
         "import json, os, sys\n"
@@ -85,12 +91,16 @@ def test_a_run_prints_objects_and_its_task_can_be_asked_while_it_runs(tmp_path):
         "from tensorfleet.cluster.inspection.ask import ask\n"
         "run = find_run('mine')\n"
         "print('asked', ask('main/0', run.address('main/0'), 'stats').content['task'])\n"
+        "from tensorfleet.base import logging\n"
+        "logging.warning('own words')\n"
     )
     run = Launch(tmp_path, "run", "--log-format", "json", "--name", "mine", "train.py").end()
     assert run.code == 0, run.stderr
-    (line,) = [json.loads(text) for text in run.stdout.splitlines()]
+    line, logged = [json.loads(text) for text in run.stdout.splitlines()]
     assert (line["task"], line["text"]) == ("main/0", "asked main/0")
-    assert json.loads((tmp_path / "runs" / "mine" / "main-0.log").read_text()) == line
+    assert (logged["task"], logged["level"], logged["text"]) == ("main/0", "WARNING", "own words")
+    log = (tmp_path / "runs" / "mine" / "main-0.log").read_text().splitlines()
+    assert [json.loads(text) for text in log] == [line, logged]
 
 
 def test_a_format_that_there_is_not_is_refused(tmp_path):

@@ -210,6 +210,17 @@ def test_what_is_fed_and_fetched_goes_by_the_task_of_the_session_as_in_tensorflo
     assert edges == {(WORKER, "b"), (PS, "_recv_x_0")}
 
 
+def test_a_step_on_the_task_of_the_session_alone_begins_and_ends_at_the_client():
+    with ProcessCluster(worker=1) as cluster:
+        x = tf.placeholder(tf.float32, [], name="x")
+        y = tf.log(x, name="y")
+        with tf.Session(cluster.target("worker", 0)) as sess:
+            _, metadata = traced(sess, y, {x: 1.0}, graphs=True)
+    (graph,) = metadata.partition_graphs
+    nodes = {n.name: (n.op, list(n.input)) for n in graph.node}
+    assert nodes == {"_recv_x_0": ("_Recv", []), "y": ("Log", ["_recv_x_0"]), "_send_y_0": ("_Send", ["y"])}
+
+
 def test_what_is_fed_and_fetched_ends_at_the_client(step):
     worker = next(graph for graph in step.partition_graphs if graph.node[0].device == WORKER)
     client = {n.attr["tensor_name"].s: n for n in worker.node if n.attr["client_terminated"].b}
