@@ -1,0 +1,211 @@
+"""A durable parameter server keeps what was acknowledged, once, whatever process is killed or stopped at any moment.
+
+Two clients make marked updates of every kind, a plain session and a MonitoredTrainingSession, and keep ledgers. `make
+chaos` plays more rounds; TENSORFLEET_CHAOS_SEED chooses other moments.
+"""
+
+import json
+import os
+import statistics
+
+import tensorfleet as tf
+from tensorfleet.testing import ledger as checks
+from tensorfleet.testing.faults import Faults
+from tensorfleet.testing.ledger import Ledger
+from tests.chaos import durable_client
+from tests.support.durable_cluster import DurableCluster
+from tests.support.waiting import until
+
+ROUNDS = int(os.environ.get("TENSORFLEET_CHAOS_ROUNDS", "15"))
+SEED = int(os.environ.get("TENSORFLEET_CHAOS_SEED", "20261119"))
+PLAYER = 2  # the worker whose server is in this process
+UPDATES = 11  # of one step of a client
+
+
+class Game:
+    """A durable parameter server, two clients, and faults."""
+
+    def __init__(self, path, name, **options):
+        print(f"seed {SEED}, {ROUNDS} rounds")
+        self.faults = Faults(f"{SEED} {name}")
+        self.cluster = DurableCluster(workers=3, seed=SEED, **options)
+        self.ledgers = [Ledger(path / f"ledger{n}") for n in range(durable_client.CLIENTS)]
+        self.clients = []
+        self.pauses = []
+        self.server = None
+
+    def __enter__(self):
+        try:
+            self._begin()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def _begin(self):
+        self.cluster.wait_for_pair()
+        self.server = tf.train.Server(self.cluster.cluster, "worker", PLAYER)
+        with tf.Graph().as_default():
+            shared = durable_client.Shared()
+            with tf.Session(self.server.target) as sess:
+                sess.run(tf.variables_initializer(shared.variables))
+        self.clients = [self.client(n) for n in range(durable_client.CLIENTS)]
+        self.goes_on()
+
+    def __exit__(self, *_):
+        self.cluster.close()
+        if self.server is not None:
+            self.server.stop()
+
+    def client(self, n):
+        """Starts a client, or its next life."""
+        path = self.ledgers[n].path
+        first = self.ledgers[n].next()
+        return self.cluster.script("durable_client.py", json.dumps(self.cluster.cluster), n, path, first)
+
+    def goes_on(self, updates=UPDATES):
+        """Waits until both clients have made some more updates."""
+        seen = [ledger.acknowledged() for ledger in self.ledgers]
+        for n, ledger in enumerate(self.ledgers):
+            until(
+                lambda n=n, ledger=ledger: self._has_gone_on(n, ledger, seen[n] + updates),
+                "the clients go on",
+            )
+
+    def _has_gone_on(self, n, ledger, count):
+        done = ledger.acknowledged() >= count
+        for m, client in enumerate(self.clients):
+            assert done or client.poll() is None, f"client {m} has ended: {self.ledgers[m].failures}"
+        return done
+
+    # -- faults ---------------------------------------------------------------------------------------
+
+    def kill_server(self, leads):
+        """Kills the server that leads, or the other one, and waits until there are two again."""
+        cluster = self.cluster
+        seat = cluster.leader() if leads else 1 - cluster.leader()
+        since = len(cluster.notes)
+        self.faults.pause()
+        fault = self.faults.kill(cluster.process(seat))
+        self.goes_on()
+        self.pauses.append(self._pause(fault.began))
+        cluster.wait_for_pair(since)
+
+    def freeze_server(self, leads, least=0.1, most=3.0):
+        """Stops a server for a while, then waits until there are two again."""
+        cluster = self.cluster
+        seat = cluster.leader() if leads else 1 - cluster.leader()
+        self.faults.pause()
+        fault = self.faults.freeze(cluster.process(seat), least, most)
+        self.goes_on()
+        self.pauses.append(self._pause(fault.began))
+        until(cluster.is_paired, "there are two servers again")
+
+    def kill_client(self, n):
+        """Kills a client, and starts its next life."""
+        self.faults.pause()
+        self.faults.kill(self.clients[n])
+        self.clients[n] = self.client(n)
+        self.goes_on()
+
+    def freeze_client(self, n):
+        """Stops a client for a while."""
+        self.faults.pause()
+        self.faults.freeze(self.clients[n], 0.1, 2.0)
+        self.goes_on()
+
+    def _pause(self, moment):
+        return min(checks.pause_after(ledger, moment) for ledger in self.ledgers)
+
+    # -- the end --------------------------------------------------------------------------------------
+
+    def violations(self):
+        """Ends the clients and compares their ledgers with the state."""
+        for one in self.clients:
+            self.faults.kill(one)
+        if self.pauses:
+            shown = sorted(self.pauses)
+            print(f"pauses of {len(shown)}: median {statistics.median(shown):.2f} s, most {shown[-1]:.2f} s")
+        print(f"{[ledger.acknowledged() for ledger in self.ledgers]} updates")
+        with tf.Graph().as_default():
+            shared = durable_client.Shared()
+            with tf.Session(self.server.target) as sess:
+                sizes = [int(sess.run(queue.size())) for queue in shared.queues]
+                rest = [sess.run(q.dequeue_many(n)) for q, n in zip(shared.queues, sizes, strict=True)]
+                found = sess.run({"dense": shared.dense, "rows": shared.rows, "total": shared.total})
+                keys, values = sess.run(shared.table.export())
+        table = dict(zip(keys.tolist(), values.tolist(), strict=True))
+        result = [text for ledger in self.ledgers for text in ledger.failures]
+        for n, ledger in enumerate(self.ledgers):
+            dense, rows = (
+                {int(i): int(of[i]) for i in of.nonzero()[0]} for of in (found["dense"][n], found["rows"][n])
+            )
+            result += checks.check_marks(
+                f"dense {n}", ledger.of("dense"), dense, lambda m: m % durable_client.SLOTS
+            )
+            result += checks.check_marks(f"rows {n}", ledger.of("rows"), rows)
+            own = {
+                v: 1
+                for k, v in table.items()
+                if k % durable_client.CLIENTS == n and k // durable_client.CLIENTS == v
+            }
+            result += checks.check_marks(f"table {n}", ledger.of("table"), own)
+            result += [
+                f"lookup {n}: {one.value} at {one.number}"
+                for one in ledger.of("lookup").acknowledged
+                if one.value != one.number
+            ]
+            result += [
+                f"mean {n}: {one.value} at {one.number}"
+                for one in ledger.of("mean").acknowledged
+                if one.value != 0.25
+            ]
+            result += checks.check_replay(f"adam {n}", ledger.of("adam"), durable_client.adam_steps)
+            result += checks.check_replay(f"random {n}", ledger.of("random"), durable_client.random_sums)
+            result += checks.check_reads(f"read {n}", ledger.of("read"))
+            result += checks.check_reads(f"total {n}", ledger.of("total"))
+            taken_by = self.ledgers[1 - n]
+            result += checks.check_transfer(
+                f"queue {n}", ledger.of("put"), taken_by.of("take"), rest[n].tolist()
+            )
+        both = checks.History()
+        for n, ledger in enumerate(self.ledgers):
+            both.attempts += [2 * m + n for m in ledger.of("total").attempts]
+            both.acknowledged += [
+                checks.Acknowledgement(2 * one.number + n, one.at, one.value, one.life)
+                for one in ledger.of("total").acknowledged
+            ]
+        result += checks.check_count("total", both, int(found["total"]))
+        return result
+
+
+def test_kills_of_the_leader(tmp_path):
+    with Game(tmp_path, "leader") as game:
+        for _ in range(ROUNDS):
+            game.kill_server(leads=True)
+        assert game.violations() == []
+
+
+def test_kills_of_the_standby(tmp_path):
+    with Game(tmp_path, "standby") as game:
+        for _ in range(ROUNDS):
+            game.kill_server(leads=False)
+        assert game.violations() == []
+
+
+def test_kills_of_clients(tmp_path):
+    with Game(tmp_path, "clients") as game:
+        for n in range(ROUNDS):
+            game.kill_client(n % 2)
+        assert game.violations() == []
+
+
+def test_servers_and_clients_that_are_stopped_and_go_on(tmp_path):
+    with Game(tmp_path, "stops", by_hand=True) as game:
+        for _ in range(ROUNDS):
+            what = game.faults.random.choice(("leader", "leader", "standby", "client"))
+            if what == "client":
+                game.freeze_client(game.faults.random.randrange(2))
+            else:
+                game.freeze_server(leads=what == "leader")
+        assert game.violations() == []
