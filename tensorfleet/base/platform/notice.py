@@ -45,5 +45,7 @@ def leave() -> None:
 
 def _end(seconds: float) -> None:
     if not threading.Event().wait(seconds):
-        os.write(2, f"tensorfleet: the script did not stop within {seconds:g} s of SIGTERM; ended.\n".encode())
+        os.write(
+            2, f"tensorfleet: the script did not stop within {seconds:g} s of SIGTERM; ended.\n".encode()
+        )
         os._exit(LEFT)
