@@ -66,6 +66,7 @@ class Journal:
         self.noted = self.resumable = 0
         self._send = send
         self._resources: dict[int, tuple[Key, Any]] = {}
+        self._by_key: dict[Key, Any] = {}
         self._numbers: dict[int, dict[int, tuple[int, Element]]] = {}
         self._next_number = itertools.count(1)
         self._pending = Changes()
@@ -101,6 +102,7 @@ class Journal:
                 )
             return
         self._resources[id(resource)] = key, resource
+        self._by_key[key] = resource
         content = self.contents.of.pop(key, None)
         if isinstance(resource, Queue):
             self._restore_queue(resource, content)
@@ -144,11 +146,11 @@ class Journal:
                 changes = self.content(key)
                 for change in decode(changes.described(), changes.arrays):
                     self.contents.take(change)
-                del self._resources[i]
+                del self._resources[i], self._by_key[key]
 
     def forget_session(self, session: str) -> None:
         """Forgets what belongs to a session that is closed. The caller holds the lock."""
-        self._resources = {i: kr for i, kr in self._resources.items() if kr[0].scope != session}
+        self._forget(lambda key: key.scope == session)
         self._streams = {key: state for key, state in self._streams.items() if key.scope != session}
         self.contents.drop_session(session)
         self.results.forget_session(session)
@@ -157,12 +159,16 @@ class Journal:
     def forget_containers(self, containers: Sequence[str] | None) -> None:
         """Notes that containers were dropped, or all. The caller holds the lock."""
 
-        def stays(key: Key) -> bool:
-            return bool(key.scope) or (containers is not None and key.container not in containers)
-
-        self._resources = {i: kr for i, kr in self._resources.items() if stays(kr[0])}
+        self._forget(lambda key: not key.scope and (containers is None or key.container in containers))
         self.contents.drop(containers)
         self._pending.add(DROP, ["containers"], {"containers": containers})
+
+    def _forget(self, is_gone: Callable[[Key], bool]) -> None:
+        for i, (key, resource) in list(self._resources.items()):
+            if is_gone(key):
+                del self._resources[i]
+                if self._by_key.get(key) is resource:
+                    del self._by_key[key]
 
     # -- what resources tell --------------------------------------------------------------------------
 
@@ -280,7 +286,7 @@ class Journal:
 
     def all_keys(self) -> list[Key]:
         """The names of all that there is to copy. The caller holds the lock."""
-        return [*(key for key, _ in self._resources.values()), *self._streams, *self.contents.of]
+        return [*self._by_key, *self._streams, *self.contents.of]
 
     def content(self, key: Key) -> Changes:
         """What makes the current state of one resource elsewhere, nothing if it is gone. The caller holds the lock."""
@@ -289,11 +295,9 @@ class Journal:
             changes.add(WHOLE, key, {}, [self._streams[key]])
         elif key in self.contents.of:
             self.contents.of[key].send(key, changes)
-        else:
-            for known, resource in list(self._resources.values()):
-                if known == key:
-                    numbers = self._numbers.get(id(resource), {})
-                    _add_whole(changes, key, resource, numbers)
+        elif key in self._by_key:
+            resource = self._by_key[key]
+            _add_whole(changes, key, resource, self._numbers.get(id(resource), {}))
         return changes
 
 

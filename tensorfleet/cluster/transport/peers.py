@@ -25,7 +25,7 @@ _FAMILY = secrets.token_hex(8)  # shared with the processes that are forked from
 _PINGS_PER_SILENCE = 8
 _PING_SECONDS = 1.0  # at most between two: the other side may allow for less silence than this one
 _REPORT_EVERY_SECONDS = 5.0
-_FIRST_RETRY_SECONDS, _MAX_RETRY_SECONDS = 0.02, 0.5
+_FIRST_RETRY_SECONDS, _MAX_RETRY_SECONDS = 0.02, 0.1
 _Answer = TypeVar("_Answer", bound=Answer)
 _Taken = TypeVar("_Taken")
 
