@@ -1,5 +1,6 @@
 """Clusters in clouds, as their clients tell them."""
 
+import sys
 from types import SimpleNamespace as Named
 
 import pytest
@@ -47,7 +48,9 @@ def test_a_pod_that_does_not_run_is_named():
         made.cluster_spec()
 
 
-def test_without_their_clients_they_say_what_to_install():
+def test_without_their_clients_they_say_what_to_install(monkeypatch):
+    for module in ("kubernetes", "googleapiclient"):
+        monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(ImportError, match="pip install kubernetes"):
         resolver.KubernetesClusterResolver()
     with pytest.raises(ImportError, match="googleapiclient must be installed"):
