@@ -149,18 +149,25 @@ class Replica:
     def _run(
         self, request: RequestName, oldest: int, engine: LocalEngine, execute: Callable[[StageRun], Values]
     ) -> Values:
-        stage = StageRun(self.journal, request, oldest, engine, self.need)
+        journal = self.journal
+
+        def need() -> None:  # it may have been given up, and lead again, while the stage waited
+            if journal is not self.journal:
+                raise given_up(self.task, self.role.epoch)
+            self.need()
+
+        stage = StageRun(journal, request, oldest, engine, need)
         stage.begin()
         try:
-            self.need()
+            need()
             known = self.known_values(request)
             if known is not None:
                 return known
             try:
                 values = execute(stage)
             except Exception as e:
-                if self.role.state is State.LEADING:
-                    stage.finish(None if isinstance(e, errors.CancelledError) else failure_of(e))
+                need()  # what is said of queues that were cleared then is not for the client
+                stage.finish(None if isinstance(e, errors.CancelledError) else failure_of(e))
                 raise
             stage.finish(values_of(values))
             return values
