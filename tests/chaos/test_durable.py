@@ -4,9 +4,12 @@ Two clients make marked updates of every kind, a plain session and a MonitoredTr
 chaos` plays more rounds; TENSORFLEET_CHAOS_SEED chooses other moments.
 """
 
+import contextlib
 import json
 import os
 import statistics
+
+import pytest
 
 import tensorfleet as tf
 from tensorfleet.testing import ledger as checks
@@ -18,6 +21,7 @@ from tests.support.waiting import until
 
 ROUNDS = int(os.environ.get("TENSORFLEET_CHAOS_ROUNDS", "15"))
 SEED = int(os.environ.get("TENSORFLEET_CHAOS_SEED", "20261119"))
+MOST_GAMES, KILLS_OF_GAME = 10, 10  # until a missing part of the design has to be noticed
 PLAYER = 2  # the worker whose server is in this process
 UPDATES = 11  # of one step of a client
 
@@ -101,6 +105,26 @@ class Game:
         self.pauses.append(self._pause(fault.began))
         until(cluster.is_paired, "there are two servers again")
 
+    def cut_off_leader(self):
+        """The guard does not reach the leader any more, which serves its clients still; later it does again."""
+        cluster = self.cluster
+        seat, since = cluster.leader(), len(cluster.notes)
+        self.faults.pause()
+        cluster.networks[seat].partition()
+        cluster.wait_for("leads it now", since)
+        self.goes_on()
+        self.faults.pause(1.0)
+        cluster.networks[seat].heal()
+        self.goes_on()
+        cluster.wait_for_pair(since)
+
+    def break_network(self):
+        """The network before a server has a fault for a while."""
+        self.faults.pause()
+        self.faults.break_network(self.faults.random.choice(self.cluster.networks))
+        self.goes_on()
+        until(self.cluster.is_paired, "there are two servers again")
+
     def kill_client(self, n):
         """Kills a client, and starts its next life."""
         self.faults.pause()
@@ -119,6 +143,10 @@ class Game:
 
     # -- the end --------------------------------------------------------------------------------------
 
+    def failures(self):
+        """The errors that the clients have seen."""
+        return [text for ledger in self.ledgers for text in ledger.failures]
+
     def violations(self):
         """Ends the clients and compares their ledgers with the state."""
         for one in self.clients:
@@ -135,7 +163,7 @@ class Game:
                 found = sess.run({"dense": shared.dense, "rows": shared.rows, "total": shared.total})
                 keys, values = sess.run(shared.table.export())
         table = dict(zip(keys.tolist(), values.tolist(), strict=True))
-        result = [text for ledger in self.ledgers for text in ledger.failures]
+        result = []
         for n, ledger in enumerate(self.ledgers):
             dense, rows = (
                 {int(i): int(of[i]) for i in of.nonzero()[0]} for of in (found["dense"][n], found["rows"][n])
@@ -183,6 +211,7 @@ def test_kills_of_the_leader(tmp_path):
     with Game(tmp_path, "leader") as game:
         for _ in range(ROUNDS):
             game.kill_server(leads=True)
+        assert game.failures() == []
         assert game.violations() == []
 
 
@@ -190,6 +219,7 @@ def test_kills_of_the_standby(tmp_path):
     with Game(tmp_path, "standby") as game:
         for _ in range(ROUNDS):
             game.kill_server(leads=False)
+        assert game.failures() == []
         assert game.violations() == []
 
 
@@ -197,6 +227,7 @@ def test_kills_of_clients(tmp_path):
     with Game(tmp_path, "clients") as game:
         for n in range(ROUNDS):
             game.kill_client(n % 2)
+        assert game.failures() == []
         assert game.violations() == []
 
 
@@ -208,4 +239,44 @@ def test_servers_and_clients_that_are_stopped_and_go_on(tmp_path):
                 game.freeze_client(game.faults.random.randrange(2))
             else:
                 game.freeze_server(leads=what == "leader")
+        assert game.failures() == []
         assert game.violations() == []
+
+
+def test_a_leader_that_its_guard_does_not_reach_is_not_a_second_one(tmp_path):
+    with Game(tmp_path, "cut off", by_hand=True, networks="guard") as game:
+        for _ in range(max(ROUNDS // 5, 1)):
+            game.cut_off_leader()
+        assert game.failures() == []
+        assert game.violations() == []
+
+
+def test_networks_that_fail(tmp_path):
+    with Game(tmp_path, "networks", by_hand=True, networks="everybody") as game:
+        for _ in range(max(ROUNDS // 2, 1)):
+            game.break_network()
+        assert game.failures() == []
+        assert game.violations() == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", ["results", "epochs", "answers"])
+def test_the_ledger_notices_when_a_part_of_the_design_is_missing(tmp_path, part):
+    """Without it nobody could tell whether the tests above can fail."""
+    env = {"TENSORFLEET_TEST_WITHOUT": part}
+    options = {"by_hand": True, "networks": "guard"} if part == "epochs" else {}
+    for n in range(MOST_GAMES):
+        path = tmp_path / str(n)
+        path.mkdir()
+        with Game(path, f"without {part} {n}", env=env, **options) as game:
+            with contextlib.suppress(AssertionError):  # a client has ended: the state says why
+                for _ in range(KILLS_OF_GAME):
+                    if part == "epochs":
+                        game.cut_off_leader()
+                    else:
+                        game.kill_server(leads=True)
+            found = game.violations()
+        if found:
+            print(f"found in game {n}: {found}")
+            return
+    pytest.fail(f"not noticed in {MOST_GAMES} games")

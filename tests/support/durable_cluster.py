@@ -21,20 +21,31 @@ _END_SECONDS = 10
 _LEADS = re.compile(r"(ps(?:-standby)?/0) (?:leads|goes on alone)")
 
 
+class _FarGuard(PairGuard):
+    """A guard that may reach the servers by another way than they each other."""
+
+    def __init__(self, pair, listener, seen_at, by_hand):
+        self._seen_at = seen_at
+        super().__init__(pair, listener, by_hand=by_hand)
+
+    def address(self, seat):
+        return self._seen_at[seat]
+
+
 class DurableCluster:
     """ps/0 with a standby, and the addresses of workers whose servers are in the clients.
 
     With `by_hand` the guard is that of a cluster that was started by hand: nobody tells it that a server has ended, and a
-    server that was given up is left alone, so that it can come back. Else it is that of a run.
+    server that was given up is left alone, so that it can come back. Else it is that of a run. `networks` are before the
+    servers for everybody, or for the guard alone.
     """
 
-    def __init__(self, workers=2, by_hand=False, networks=False, env=None, seed=0):
+    def __init__(self, workers=2, by_hand=False, networks="", env=None, seed=0):
         found = free_addresses(ps=2, worker=workers)
         self.listens = found["ps"]
-        self.networks = (
-            [Proxy(at, seed + n, LABELS[n]) for n, at in enumerate(self.listens)] if networks else []
-        )
-        self.places = [network.address for network in self.networks] or self.listens
+        self.networks = [Proxy(at, seed + n, LABELS[n]) for n, at in enumerate(self.listens) if networks]
+        seen_at = [network.address for network in self.networks] or self.listens
+        self.places = seen_at if networks == "everybody" else self.listens
         self.cluster = {"ps": [self.places[0]], "worker": found["worker"]}
         self.notes = []
         self.lost = []
@@ -45,7 +56,7 @@ class DurableCluster:
         self._seats = [None, None]
         self._scripts = []
         pair = ServerPair(LABELS[0], LABELS, tuple(self.places), "ps", 0, self.cluster)
-        self._guard = PairGuard(pair, self, by_hand=by_hand)
+        self._guard = _FarGuard(pair, self, seen_at, by_hand)
         self._start(0, "waiting")
         self._start(1, "standing by")
         self._guard.start()

@@ -158,7 +158,6 @@ class Journal:
 
     def forget_containers(self, containers: Sequence[str] | None) -> None:
         """Notes that containers were dropped, or all. The caller holds the lock."""
-
         self._forget(lambda key: not key.scope and (containers is None or key.container in containers))
         self.contents.drop(containers)
         self._pending.add(DROP, ["containers"], {"containers": containers})
