@@ -22,8 +22,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
-import urllib3
+import pytest
 
+urllib3 = pytest.importorskip("urllib3")  # it comes with the extra [kubernetes]
 _HEARTBEAT_SECONDS = 1.0
 _ENTER = """
 import os, subprocess, sys

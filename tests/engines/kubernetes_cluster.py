@@ -10,9 +10,11 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import urllib3
+import pytest
 
 from tests.engines.kubernetes_agent import Agent, Client
+
+urllib3 = pytest.importorskip("urllib3")  # it comes with the extra [kubernetes]
 
 BIN = Path(__file__).parents[2] / "build" / "kubernetes" / "bin"
 ADMIN, STRANGER = "admin-token-of-the-tests", "stranger-token-of-the-tests"
