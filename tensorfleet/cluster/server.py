@@ -282,6 +282,8 @@ class Server:
         channel.sock.settimeout(peers.silence() * _CLIENT_SILENCE_FACTOR)
         with contextlib.suppress(OSError):
             while channel.receive().kind == messages.PING:
+                if self.replica is not None and self.replica.is_cut_off:
+                    return
                 channel.say(messages.Done())
 
     def _answer(self, channel: wire.Channel, client: str) -> bool:

@@ -281,6 +281,8 @@ class Queue(Awaited):
 
     def submit(self, attempt: Attempt) -> bool:
         """Starts an attempt. True when it is complete at once; otherwise its event tells."""
+        if self.recorder is not None:
+            return self.try_now(attempt)
         with self._lock:
             # When nobody waits it is the only one, and nobody else can move after it.
             if not self._waited_for() and attempt.advance(self) == COMPLETE:

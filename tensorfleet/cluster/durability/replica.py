@@ -33,6 +33,10 @@ _DECISION_SECONDS = 60.0  # how long a server that has lost its standby waits fo
 _REPORT_SECONDS = 5.0
 _DRAIN_SECONDS = 10.0
 _ASK_AGAIN_SECONDS = 0.5
+_SEND_AGAIN_SECONDS, _PAUSE_SECONDS = 1.0, 0.02
+# A server that waits so long for a decision stops answering the guard, which may see both servers, and not that they
+# cannot reach each other. Far longer than the guard takes to notice that a standby is silent.
+_CUT_OFF_SECONDS = 5.0
 _KEPT_SECONDS = (
     300.0  # what belongs to a session whose client was lost; far longer than a client looks for a server
 )
@@ -60,6 +64,7 @@ class Replica:
         self._copying: tuple[StandbyLink, set[Key]] | None = None
         #: of a standby: the connections on which the state and the commits come
         self._feeding: set[wire.Channel] = set()
+        self._waits_since = math.inf  # for a decision
         self._running: dict[RequestName, threading.Event] = {}
         self._set_aside: dict[str, float] = {}  # sessions of lost clients, and since when
         worker.resources.adopt = self.journal.adopter()
@@ -235,7 +240,22 @@ class Replica:
             self._give_up()
             raise given_up(self.task, self.role.epoch) from None
         except (OSError, errors.OpError) as e:
-            self._await_decision(link, e)
+            if not self._send_again(link, number, changes):
+                self._await_decision(link, e)
+
+    def _send_again(self, link: StandbyLink, number: int, changes: Changes) -> bool:
+        """Sends a commit over a new connection: the old one was cut. False if the standby cannot be reached either."""
+        limit = time.monotonic() + _SEND_AGAIN_SECONDS
+        while self._link is link and self.role.state is State.LEADING and time.monotonic() < limit:
+            try:
+                link.reconnect()
+                link.send(self.role.epoch, number, 0, changes, wants_answer=True)
+                return True
+            except errors.FailedPreconditionError:
+                time.sleep(_PAUSE_SECONDS)  # it is still at what came before the cut
+            except (OSError, errors.OpError):
+                return False
+        return False
 
     def _send_to_new(self, number: int, changes: Changes) -> None:
         """Sends a standby that is being made what it has to know already."""
@@ -250,6 +270,7 @@ class Replica:
     def _await_decision(self, link: StandbyLink, error: Exception) -> None:
         """The standby is lost, or this server is cut off: only the guard can tell. Raises if this server was given up."""
         began = told = time.monotonic()
+        self._waits_since = began
         logging.warning("%s has lost its standby (%s), and waits for the guard's decision.", self.task, error)
         while self._link is link and self.role.state is State.LEADING:
             if link.leads_in() > self.role.epoch:  # the guard has told it, and cannot reach this server
@@ -269,9 +290,15 @@ class Replica:
                         self.task,
                     )
                     self.role.on_refused()
+        self._waits_since = math.inf
         if self.role.state is not State.LEADING:
             self._give_up()
             raise given_up(self.task, self.role.epoch)
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether this server leads, but has waited for long because it cannot reach its standby."""
+        return time.monotonic() - self._waits_since > _CUT_OFF_SECONDS
 
     def _copy_to(self, address: str, epoch: int) -> int:
         """Copies the state to a new standby, resource by resource, while stages run between. Gives the bytes."""
@@ -337,6 +364,8 @@ class Replica:
             if taken is Taken.BEGIN:
                 self._begin_copy(led)
             is_quiet, is_commit = message.part == QUIET, self.role.complete and not message.part
+            if taken is Taken.HAVE:
+                read = iter(())
             if is_commit:  # it is received, which is all that the other server waits for
                 channel.say(Done())
             for change in read:

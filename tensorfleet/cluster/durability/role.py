@@ -41,6 +41,8 @@ class Taken(enum.Enum):
     #: forget all it has, and begin a copy
     BEGIN = "begin"
     TAKE = "take"
+    #: say that it is here: the answer was lost
+    HAVE = "have"
 
 
 def given_up(task: str, epoch: int) -> errors.OpError:
@@ -84,6 +86,8 @@ class Role:
             self.state, self.epoch, self.complete, self.number = State.STANDING_BY, epoch, False, number
             self._end(part)
             return Taken.BEGIN
+        if self.complete and (epoch, number) == (self.epoch, self.number) and not part:
+            return Taken.HAVE
         follows = number == self.number + 1 if self.complete else number >= self.number
         if self.state is not State.STANDING_BY or epoch != self.epoch or not follows:
             text = f"commit {number} of epoch {epoch} does not follow {self.number} of epoch {self.epoch}"

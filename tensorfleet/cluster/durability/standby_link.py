@@ -10,15 +10,17 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import struct
 
 from tensorfleet.base import errors
 from tensorfleet.cluster.durability.changes import Changes
 from tensorfleet.cluster.messages import FAILED, QUIET, REPLICATE, Hello, Replicate
-from tensorfleet.cluster.transport import peers
+from tensorfleet.cluster.transport import peers, wire
 from tensorfleet.cluster.transport.connection import connect
 from tensorfleet.cluster.transport.token import token
 
-_CONNECT_SECONDS, _ASK_SECONDS = 5.0, 0.5
+_CONNECT_SECONDS, _ASK_SECONDS = 1.0, 0.5
+_ANSWER_SECONDS = 10  # the guard gives up a silent standby long before, and closes the connection
 # So many commits may wait for a standby on this machine. Large ones are fewer: they lie in shared memory, of which a
 # connection has four pieces (transport/shared_memory.py).
 _MAX_UNANSWERED, _MAX_LARGE_UNANSWERED = 48, 3
@@ -30,7 +32,7 @@ class StandbyLink:
 
     def __init__(self, address: str) -> None:
         self._address = address
-        self._channel, _ = connect(address, token(), Hello(f"{peers.client()}.copy"), _CONNECT_SECONDS)
+        self._channel = self._connect()
         self._is_local = self._channel.sock.family == socket.AF_UNIX
         self._unanswered = self._large = 0  # commits since the last answer, and those of them that are large
 
@@ -39,13 +41,27 @@ class StandbyLink:
         """How many bytes were sent so far."""
         return self._channel.sent_bytes
 
-    def send(self, epoch: int, number: int, part: int, changes: Changes) -> None:
+    def reconnect(self) -> None:
+        """Opens a new connection in place of one that was cut. Raises OSError when that fails."""
+        self.close()
+        self._channel = self._connect()
+        self._unanswered = self._large = 0
+
+    def _connect(self) -> wire.Channel:
+        channel, _ = connect(self._address, token(), Hello(f"{peers.client()}.copy"), _CONNECT_SECONDS)
+        # A time limit of Python's would end the busy-waiting for answers (transport/wire.py).
+        limit = struct.pack("ll", _ANSWER_SECONDS, 0)
+        channel.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
+        channel.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
+        return channel
+
+    def send(self, epoch: int, number: int, part: int, changes: Changes, wants_answer: bool = False) -> None:
         """Sends changes; returns when the standby has them. Raises what the standby answers, or OSError."""
         self._unanswered += 1
         self._large += sum(a.nbytes for a in changes.arrays) >= _LARGE_BYTES
         is_quiet = (
             self._is_local
-            and not part
+            and not (part or wants_answer)
             and self._unanswered <= _MAX_UNANSWERED
             and self._large <= _MAX_LARGE_UNANSWERED
         )

@@ -10,6 +10,7 @@ from tensorfleet.cluster import messages
 from tensorfleet.cluster.durability.results import RequestName
 from tensorfleet.cluster.durability.role import State
 from tensorfleet.cluster.transport import moved_addresses
+from tensorfleet.state.queues import PutAttempt
 
 PS = "/job:ps/task:0"
 SECONDS = 20
@@ -247,6 +248,31 @@ def test_a_server_without_its_standby_waits_for_the_guard(pair):
         thread.join(SECONDS)
         assert not thread.is_alive()
         assert sess.run(v) == 1
+
+
+def test_a_connection_to_the_standby_that_was_cut_is_opened_again(pair):
+    v = tf.Variable(0)
+    add = v.assign_add(1)
+    with pair.session() as sess:
+        sess.run(v.initializer)
+        for i in range(10):
+            pair.servers[0].replica._link._channel.shut()
+            assert sess.run(add) == i + 1
+        pair.fail_over()
+        assert sess.run(add) == 11
+
+
+def test_an_element_that_no_stage_puts_in_wakes_those_that_wait(pair):
+    queue = tf.FIFOQueue(5, tf.int64, [()], shared_name="q")
+    with pair.session() as sess:
+        thread, results = in_background(sess.run, queue.dequeue())
+        thread.join(0.2)
+        kept = next(r for _, r in pair.servers[0].replica.journal._resources.values() if r.name == "q")
+        kept.submit(
+            PutAttempt([kept.element([np.int64(7)])])
+        )  # as the end of a replica does, from another thread
+        thread.join(SECONDS)
+        assert [int(r) for r in results] == [7]
 
 
 def test_state_is_copied_to_a_new_standby_while_steps_go_on(pair):
