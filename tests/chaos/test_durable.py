@@ -22,8 +22,7 @@ from tests.support.waiting import until
 ROUNDS = int(os.environ.get("TENSORFLEET_CHAOS_ROUNDS", "15"))
 SEED = int(os.environ.get("TENSORFLEET_CHAOS_SEED", "20261119"))
 MOST_GAMES, KILLS_OF_GAME = 10, 10  # until a missing part of the design has to be noticed
-# Not "cut": a primary whose connection to a healthy standby is reset waits for a decision that the guard does not make.
-NETWORK_FAULTS = ("cut to the server", "cut to the client", "delay")
+NETWORK_FAULTS = ("cut", "cut to the server", "cut to the client", "delay")
 PLAYER = 2  # the worker whose server is in this process
 UPDATES = 11  # of one step of a client
 
