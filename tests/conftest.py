@@ -18,6 +18,7 @@ import pytest
 
 from tensorfleet.api.summary.writer import FileWriterCache
 from tensorfleet.cluster.server import Server
+from tensorfleet.cluster.transport import token
 from tensorfleet.graph.scopes import get_default_graph, graph_stack, reset_default_graph
 from tensorfleet.kernels import philox
 from tensorfleet.passes import verify
@@ -51,6 +52,15 @@ def _verbosity():
             h for h in logger.handlers if type(h).__module__.startswith("absl") and h not in handlers
         ]:
             logger.removeHandler(handler)
+
+
+@pytest.fixture(autouse=True)
+def _secret():
+    """The token that a launcher in one test sets for its process is not that of the next."""
+    before = vars(token.secured).copy()
+    yield
+    vars(token.secured).clear()
+    vars(token.secured).update(before)
 
 
 @pytest.fixture

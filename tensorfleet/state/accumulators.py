@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,9 +18,6 @@ from tensorfleet.base.shapes import TensorShape, shape_text
 from tensorfleet.kernels.aligned_memory import is_fixed
 from tensorfleet.state.long_waits import Awaited
 from tensorfleet.state.queues import COMPLETE, STUCK, Attempt, Signal
-
-if TYPE_CHECKING:
-    from tensorfleet.state.recording import ChangeRecorder
 
 
 def maximums(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
@@ -53,9 +50,6 @@ class TakeGradientAttempt(Attempt):
 
 class Accumulator(Awaited):
     """The sum of dense gradients."""
-
-    #: who keeps a copy of it, on a durable server
-    recorder: ChangeRecorder | None = None
 
     def __init__(self, name: str, shape: TensorShape, reduction: str) -> None:
         super().__init__()

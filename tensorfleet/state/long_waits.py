@@ -9,6 +9,7 @@ from tensorfleet.base import logging, settings
 
 if TYPE_CHECKING:
     from tensorfleet.graph.kernel_types import HostContext
+    from tensorfleet.state.recording import ChangeRecorder
 
 # After so many seconds the first line; the next ones when waiting has taken twice as long as at the last.
 REPORT_SECONDS = settings.REPORT_SECONDS()
@@ -18,6 +19,8 @@ class Awaited(abc.ABC):
     """A resource that steps wait for."""
 
     name: str
+    #: who keeps a copy of it, on a durable server
+    recorder: ChangeRecorder | None = None
 
     def __init__(self) -> None:
         self.maker = ""

@@ -28,7 +28,6 @@ from tensorfleet.state.long_waits import Awaited
 
 if TYPE_CHECKING:
     from tensorfleet.state.queue_members import Roster
-    from tensorfleet.state.recording import ChangeRecorder
 
 Element = tuple[Sequence[np.ndarray], int]
 
@@ -210,8 +209,6 @@ class Queue(Awaited):
     kind = "FIFOQueue"
     counted = "current"
     at_once = False  # whether several are taken when all are there, as far as they find room
-    #: who keeps a copy of it, on a durable server
-    recorder: ChangeRecorder | None = None
 
     def __init__(
         self, name: str, capacity: int, types: Sequence[DType], shapes: Sequence[TensorShape]

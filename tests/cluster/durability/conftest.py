@@ -1,7 +1,6 @@
 """A durable parameter server in this process: a primary, a standby, a worker, and a guard that the test plays."""
 
 import contextlib
-import socket
 
 import pytest
 
@@ -11,23 +10,18 @@ from tensorfleet.cluster.durability.role import State
 from tensorfleet.cluster.transport import connection, moved_addresses
 from tensorfleet.cluster.transport.peers import failure
 from tensorfleet.cluster.transport.token import token
+from tensorfleet.testing.cluster import free_addresses
 
 TASK = "/job:ps/replica:0/task:0"
 SECONDS = 20
-
-
-def free_address():
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return f"127.0.0.1:{sock.getsockname()[1]}"
 
 
 class Pair:
     """The servers of one durable task."""
 
     def __init__(self):
-        self.places = [free_address(), free_address()]
-        self.worker = tf.train.Server({"ps": [self.places[0]], "worker": [free_address()]}, "worker", 0)
+        *self.places, worker = free_addresses(ps=3)["ps"]
+        self.worker = tf.train.Server({"ps": [self.places[0]], "worker": [worker]}, "worker", 0)
         self.servers = [None, None]
         self.epoch = 0
         self.start(0, State.WAITING)
