@@ -18,7 +18,7 @@ import pytest
 
 from tensorfleet.api.summary.writer import FileWriterCache
 from tensorfleet.cluster.server import Server
-from tensorfleet.cluster.transport import token
+from tensorfleet.cluster.transport import peers, token
 from tensorfleet.graph.scopes import get_default_graph, graph_stack, reset_default_graph
 from tensorfleet.kernels import philox
 from tensorfleet.passes import verify
@@ -55,12 +55,13 @@ def _verbosity():
 
 
 @pytest.fixture(autouse=True)
-def _secret():
-    """The token that a launcher in one test sets for its process is not that of the next."""
-    before = vars(token.secured).copy()
+def _process():
+    """What one test makes of this process does not last: a launcher's token, servers that were lost and never stopped."""
+    secret, tasks = vars(token.secured).copy(), list(peers._own_tasks)
     yield
     vars(token.secured).clear()
-    vars(token.secured).update(before)
+    vars(token.secured).update(secret)
+    peers._own_tasks[:] = tasks
 
 
 @pytest.fixture
