@@ -34,10 +34,10 @@ run: $(VENV)/.stamp ## train on 1 parameter server and 2 workers, on this machin
 
 test: lint ## lint, then all tests that need nothing but this repository; COVERAGE=1 measures what they cover
 ifdef COVERAGE
-	COVERAGE_CORE=sysmon $(VENV)/bin/python -m pytest -n 2 -rR --cov --cov-report=
+	COVERAGE_CORE=sysmon $(VENV)/bin/python -m pytest -n 2 -rR --cov --cov-report= $(ONLY)
 	$(VENV)/bin/python tools/coverage_by_room.py
 else
-	$(VENV)/bin/python -m pytest -n 2 -rR
+	$(VENV)/bin/python -m pytest -n 2 -rR $(ONLY)
 endif
 
 quick: lint ## lint, then the tests that take little time
@@ -53,7 +53,7 @@ browser: $(VENV)/.browser-stamp ## look at the page of a run in a real Chromium,
 # Slurm and mpirun are Debian's; where the packages cannot be installed, their tests are skipped and say so.
 engines: $(VENV)/.engines-stamp ## train on a real Ray and a real Slurm, and check the Kubernetes manifests
 	tools/engines.sh
-	$(VENV)/bin/python -m pytest -m engines -n 2 --dist loadfile -rR -rs tests/engines
+	$(VENV)/bin/python -m pytest -m engines -n 2 --dist loadfile -rR -rs $(ONLY) tests/engines
 
 kubernetes: $(VENV)/.engines-stamp ## build a Kubernetes API server from Debian's source, in minutes, and run on it
 	tools/kubernetes.sh
