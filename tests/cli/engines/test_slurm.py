@@ -246,7 +246,7 @@ def test_the_batch_script_passes_sigterm_on_and_gives_the_exit_code(tmp_path):
 
 def test_folders_are_named_by_flags_that_end_in_dir():
     arguments = ["--train_dir=ckpt", "--logdir", "/logs", "--steps", "3", "--model_dir=gs://bucket", "--dir"]
-    assert named_folders(arguments, "/work") == {"--train_dir": "/work/ckpt", "--logdir": "/logs"}
+    assert named_folders(arguments, "/data") == {"--train_dir": "/data/ckpt", "--logdir": "/logs"}
 
 
 def test_folders_that_another_node_does_not_see_are_found():
