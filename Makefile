@@ -45,10 +45,10 @@ quick: lint ## lint, then the tests that take little time
 	    tests/session tests/state tests/cluster/master tests/test_layout.py
 
 peers: $(PEERS)/.stamp ## compare with the real TensorFlow
-	$(PEERS)/bin/python -m pytest -m peers -n 2 -rR
+	$(PEERS)/bin/python -m pytest -m peers -n 2 -rR $(ONLY)
 
 browser: $(VENV)/.browser-stamp ## look at the page of a run in a real Chromium, by mouse and by keyboard
-	CHROMIUM="$$(tools/chromium.sh)" && export CHROMIUM && $(VENV)/bin/python -m pytest -m browser tests/browser -rR
+	CHROMIUM="$$(tools/chromium.sh)" && export CHROMIUM && $(VENV)/bin/python -m pytest -m browser tests/browser -rR $(ONLY)
 
 # Slurm and mpirun are Debian's; where the packages cannot be installed, their tests are skipped and say so.
 engines: $(VENV)/.engines-stamp ## train on a real Ray and a real Slurm, and check the Kubernetes manifests
