@@ -14,10 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from tensorfleet.base import errors
-from tensorfleet.cli.guard import (
-    PING_SECONDS,
+from tensorfleet.cli.guard import PING_SECONDS, Guard, Silence
+from tensorfleet.cli.guard_events import (
     DeclareLost,
-    Guard,
     GuardEvent,
     LeadAccepted,
     LeadRefused,
@@ -28,7 +27,6 @@ from tensorfleet.cli.guard import (
     SeatSilent,
     SeatStarted,
     SeatUp,
-    Silence,
     TellLead,
     TellUser,
     TimePassed,
