@@ -108,6 +108,8 @@ class _Move:
 
     #: the seat that led when it began
     source: int
+    #: whether new lives at other places were wanted
+    replaces: bool
     #: whether a new life, which begins at another place, is still to come into the seat that is to lead; into the one that led
     replaces_target: bool
     replaces_source: bool
@@ -216,8 +218,8 @@ class Guard:
                 self._retry_at = self._now + (_NOTICED_SECONDS if keeps else _RETRY_SECONDS)
             case MoveWanted(replaces):
                 self._begin_move(replaces)
-            case MoveGivenUp(why):
-                self._end_move(why)
+            case MoveGivenUp(why) if self._move is not None:
+                self._give_up_move(self._move, why)
 
     def _take_start(self, seat: int) -> None:
         self._seats = tuple(SeatLife() if n == seat else old for n, old in enumerate(self._seats))  # type: ignore[assignment]
@@ -363,7 +365,7 @@ class Guard:
                 EndMove(f"Nobody leads {self._task} at the moment. Try again when somebody does.")
             )
         else:
-            self._move = _Move(self._leader, replaces, replaces)
+            self._move = _Move(self._leader, replaces, replaces, replaces)
 
     def _go_on_moving(self, leader: int, move: _Move) -> None:
         """There is a pair: takes the next step of a move."""
@@ -385,6 +387,19 @@ class Guard:
             self._replace(leader)
         else:
             self._end_move("")
+
+    def _give_up_move(self, move: _Move, why: str) -> None:
+        self._end_move(why)
+        target = 1 - move.source
+        if not move.replaces or move.replaces_target or self._leader != move.source:
+            return
+        # What was started at the other place may never come up there.
+        if self._copy is StateCopy.PERHAPS:
+            self._replace(move.source)
+        elif (
+            self._copy is StateCopy.NONE and self._seats[target].is_fresh and not self._seats[target].restarts
+        ):
+            self._restart(target)
 
     def _replace(self, leader: int) -> None:
         """A new life is to come into the standby's seat: the leader does not wait for it."""

@@ -26,6 +26,7 @@ from tensorfleet.cli.plan import INSPECT, LOG_FORMAT, MADE, NOTICE, STAYS, TOKEN
 from tensorfleet.cli.policy import Failure, Policy, Seek, Send, Start
 from tensorfleet.cli.registry import Entry
 from tensorfleet.cli.replicas import ServerPair
+from tensorfleet.cli.server_moves import MOVE, ServerMoves
 
 if TYPE_CHECKING:
     from tensorfleet.cli.guarding import RunGuards
@@ -153,6 +154,7 @@ class Launcher:
         token = tasks[0].environment.get(TOKEN) or os.environ.get(TOKEN, "")
         self._moves = Moves(token, self.on_note)
         self._guards = _guards_for(pairs, self, self._moves, token)
+        self._server_moves = ServerMoves(self._guards, engine, self._tasks, self._moves)
         self._page = page
         if page is not None:
             page.note = self.on_note
@@ -195,6 +197,10 @@ class Launcher:
         """A standby is to be started in the place of a task."""
         self._events.put(_Restart(label))
 
+    def on_decision(self, task: str, text: str) -> None:
+        """What was decided about a durable task."""
+        self._events.put(_Note(text))
+
     def on_lost(self, label: str, cause: str, text: str) -> None:
         """Both servers of a durable task are gone."""
         self._events.put(_Lost(label, cause, text))
@@ -203,7 +209,7 @@ class Launcher:
 
     def _handlers(self) -> dict[str, Handler[Any]]:
         """What this run can be asked for, by name."""
-        return {}
+        return {MOVE: self._server_moves.handler}
 
     def _open_control(self) -> ControlServer | None:
         try:
@@ -403,7 +409,7 @@ class Launcher:
         self._engine.seek(self._wanted[label], self)
 
     def _start(self, label: str) -> None:
-        task = self._tasks[label]
+        task = self._tasks[label] = self._server_moves.placed(self._tasks[label])
         told = self._moves.told(task if self._guards is None else self._guards.begin(task))
         running = self._engine.start(told, self)
         self._started.add(label)

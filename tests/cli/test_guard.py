@@ -318,10 +318,24 @@ def test_the_server_that_stood_down_leads_when_the_one_that_was_promoted_dies_un
 
 
 def test_a_move_that_takes_too_long_is_given_up(begun):
-    begun.on(MoveWanted(replaces=True), LeadAccepted(2))
-    assert begun.on(MoveGivenUp("It took too long.")) == [EndMove("It took too long.")]
+    begun.on(MoveWanted(replaces=True), LeadAccepted(2), SeatExited(1, "died (signal 9)"), SeatStarted(1))
+    assert begun.on(MoveGivenUp("It took too long.")) == [EndMove("It took too long."), RestartSeat(1)]
     assert begun.on(SeatStarted(1), SeatUp(1)) == [TellLead(0, 3, 1)]
     assert begun.on(LeadAccepted(3)) == []
+
+
+def test_a_move_that_is_given_up_during_the_copy_gives_up_the_copy(begun):
+    begun.on(MoveWanted(replaces=True), LeadAccepted(2), SeatStarted(1), SeatUp(1))
+    assert begun.on(MoveGivenUp("It took too long.")) == [EndMove("It took too long."), TellLead(0, 4, None)]
+    assert begun.on(LeadAccepted(4)) == [RestartSeat(1)]
+
+
+def test_what_is_complete_when_a_move_is_given_up_stays(begun):
+    begun.on(MoveWanted(replaces=False))
+    assert begun.on(MoveGivenUp("It took too long.")) == [EndMove("It took too long.")]
+    assert begun.on(LeadAccepted(2)) == [TellLead(1, 3, 0)]
+    assert begun.on(LeadAccepted(3)) == []
+    assert begun.on(MoveGivenUp("Again.")) == []
 
 
 def test_a_task_that_nobody_leads_is_not_moved():

@@ -86,8 +86,12 @@ class DurableCluster:
         self.on_note(f"LOST {label} ({cause}): {text}")
         self.lost.append(text)
 
-    def on_note(self, text):
+    def on_decision(self, task, text):
         """A decision."""
+        self.on_note(text)
+
+    def on_note(self, text):
+        """A decision, or a complaint."""
         print(f"[guard] {time.monotonic():.3f} {text}", flush=True)
         with self._changed:
             self.notes.append(text)
