@@ -32,6 +32,21 @@ class _FarGuard(PairGuard):
         return self._seen_at[seat]
 
 
+class _Mover:
+    """Who wants the task to move."""
+
+    def __init__(self):
+        self.why, self.ended = "", threading.Event()
+
+    def on_decision(self, text):
+        """A step of it."""
+
+    def on_end(self, why):
+        """It is over."""
+        self.why = why
+        self.ended.set()
+
+
 class DurableCluster:
     """ps/0 with a standby, and the addresses of workers whose servers are in the clients.
 
@@ -135,6 +150,13 @@ class DurableCluster:
     def wait_for_pair(self, since=0):
         """Waits until the task has a standby again; gives the number of that decision."""
         return self.wait_for("as its standby", since)
+
+    def move(self, replaces):
+        """Has the standby lead, or a new one in its seat; returns when that is done, or why it is not."""
+        mover = _Mover()
+        assert self._guard.begin_move(mover, replaces)
+        assert mover.ended.wait(SECONDS), f"no end of the move in {SECONDS} s after {self.notes}"
+        return mover.why
 
     def is_paired(self):
         """Whether the last decision is one for a leader with a standby."""
