@@ -13,7 +13,8 @@ runs in a seat is one *life* of it; events about former lives are not told.
 
 Two things keep updates from being lost. A server that may have less than all updates is never told to lead: `_copy` is
 forgotten before its primary is told to go on alone. And once a standby was told to take over, its former primary leads
-again only if the standby has refused.
+again only if the standby has refused. It may also have stood down before: then both have the same state, the standby takes
+over with it as its standby, and nothing is copied.
 """
 
 from __future__ import annotations
@@ -22,131 +23,39 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from tensorfleet.cli.guard_events import (
+    DeclareLost,
+    EndMove,
+    GuardAction,
+    GuardEvent,
+    LeadAccepted,
+    LeadRefused,
+    LeadUnheard,
+    MoveGivenUp,
+    MoveWanted,
+    RestartSeat,
+    SeatAnswered,
+    SeatExited,
+    SeatSilent,
+    SeatStarted,
+    SeatUp,
+    TellLead,
+    TellStandDown,
+    TellUser,
+)
+
 START_SECONDS = 10.0  # that a primary waits for its standby to come up, before it leads alone
+_MAX_ASKED = 3  # times that a leader is asked to hand over
 _UNREACHED_SECONDS = 30.0  # then the user is told
 _RETRY_SECONDS = 0.2  # after a decision that nobody has answered
 _REFUSED_SECONDS = 1.0  # after one that the leader has refused
 SILENT_SECONDS = 1.0  # without an answer: it may have died with its machine
 PING_SECONDS = 0.2
+# After a promotion that nobody has answered, where the server that stood down can still lead: the one that was promoted
+# may have died, and that is noticed first.
+_NOTICED_SECONDS = 2 * SILENT_SECONDS
 # Time between two looks counts as no more than this: whoever looks may have been stopped itself.
 _MAX_LOOK_SECONDS = 2 * PING_SECONDS
-
-
-@dataclass(frozen=True, slots=True)
-class SeatStarted:
-    """A new life of a seat begins."""
-
-    seat: int
-
-
-@dataclass(frozen=True, slots=True)
-class SeatUp:
-    """A seat can be reached; its server leads in `epoch` if that is not 0."""
-
-    seat: int
-    epoch: int = 0
-    stands_by: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class SeatExited:
-    """The life of a seat has ended; `how` for people: "died (signal 9)"."""
-
-    seat: int
-    how: str
-
-
-@dataclass(frozen=True, slots=True)
-class SeatSilent:
-    """A seat does not answer; `how` for people: "did not answer for 1.0 s"."""
-
-    seat: int
-    how: str
-
-
-@dataclass(frozen=True, slots=True)
-class SeatAnswered:
-    """A silent seat answers again."""
-
-    seat: int
-
-
-@dataclass(frozen=True, slots=True)
-class LeadAccepted:
-    """A server has taken a decision. If it has a new standby, this has a copy of everything."""
-
-    epoch: int
-
-
-@dataclass(frozen=True, slots=True)
-class LeadRefused:
-    """A server has refused a decision, and does as before."""
-
-    epoch: int
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
-class LeadUnheard:
-    """No answer to a decision came: the server may have taken it."""
-
-    epoch: int
-
-
-@dataclass(frozen=True, slots=True)
-class TimePassed:
-    """The deadline of the machine may have come."""
-
-
-GuardEvent = (
-    SeatStarted
-    | SeatUp
-    | SeatExited
-    | SeatSilent
-    | SeatAnswered
-    | LeadAccepted
-    | LeadRefused
-    | LeadUnheard
-    | TimePassed
-)
-
-
-@dataclass(frozen=True, slots=True)
-class TellLead:
-    """Tell a seat that it leads in an epoch, with a standby or alone. An earlier decision under way is given up."""
-
-    seat: int
-    epoch: int
-    standby: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class RestartSeat:
-    """Kill what is left of a seat and start a standby there."""
-
-    seat: int
-
-
-@dataclass(frozen=True, slots=True)
-class TellUser:
-    """A line for the user."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class DeclareLost:
-    """Nobody has the state of the task any more; `seat` led it last. Kill what is left of seat 0.
-
-    `SeatStarted(0)` begins anew, with what the user's script restores.
-    """
-
-    seat: int
-    #: for the user; nothing if the task never led
-    text: str
-
-
-GuardAction = TellLead | RestartSeat | TellUser | DeclareLost
 
 
 class SeatState(Enum):
@@ -193,6 +102,21 @@ class SeatLife:
         return self.state is SeatState.DEAD
 
 
+@dataclass(frozen=True, slots=True)
+class _Move:
+    """A move under way."""
+
+    #: the seat that led when it began
+    source: int
+    #: whether new lives at other places were wanted
+    replaces: bool
+    #: whether a new life, which begins at another place, is still to come into the seat that is to lead; into the one that led
+    replaces_target: bool
+    replaces_source: bool
+    #: how often the leader was asked to stand down
+    asked: int = 0
+
+
 class Guard:
     """The decisions about one durable task."""
 
@@ -207,11 +131,12 @@ class Guard:
         self._epoch = 0
         self._leader: int | None = None
         self._copy = StateCopy.NONE
-        self._pending: TellLead | None = None
+        self._pending: TellLead | TellStandDown | None = None
         #: whether the leader has taken the last decision
         self._is_settled = False
         #: a standby was told to take over, and has not answered
         self._promotes = False
+        self._move: _Move | None = None
         self._is_lost = False
         self._has_led = False
         self._retry_at = now
@@ -236,6 +161,11 @@ class Guard:
         return self._copy is StateCopy.WHOLE
 
     @property
+    def moves(self) -> bool:
+        """Whether a move is under way."""
+        return self._move is not None
+
+    @property
     def is_lost(self) -> bool:
         """Whether nobody has the state of the task any more."""
         return self._is_lost
@@ -255,6 +185,17 @@ class Guard:
         """Takes an event, and gives the actions that follow from it."""
         self._now = now
         self._actions = []
+        self._take(event)
+        if not self._is_lost:
+            if self._leader is None:
+                self._begin()
+            else:
+                self._decide(self._leader)
+        return self._actions
+
+    # -- events ---------------------------------------------------------------------------------------
+
+    def _take(self, event: GuardEvent) -> None:
         match event:
             case SeatStarted(seat):
                 self._take_start(seat)
@@ -267,36 +208,48 @@ class Guard:
                 self._set(seat, state=SeatState.SILENT, how=how)
             case SeatAnswered(seat) if self._seats[seat].state is SeatState.SILENT:
                 self._set(seat, state=SeatState.UP)
-            case LeadAccepted(epoch) if self._is_pending(epoch):
-                self._take_accepted()
+            case LeadAccepted(epoch, without_standby) if self._is_pending(epoch):
+                self._take_accepted(without_standby)
             case LeadRefused(epoch, why) if self._is_pending(epoch):
                 self._take_refused(why)
             case LeadUnheard(epoch) if self._is_pending(epoch):
-                self._pending, self._retry_at = None, now + _RETRY_SECONDS
-        if not self._is_lost:
-            if self._leader is None:
-                self._begin()
-            else:
-                self._decide(self._leader)
-        return self._actions
-
-    # -- events ---------------------------------------------------------------------------------------
+                keeps = self._promotes and self._copy is not StateCopy.NONE
+                self._pending = None
+                self._retry_at = self._now + (_NOTICED_SECONDS if keeps else _RETRY_SECONDS)
+            case MoveWanted(replaces):
+                self._begin_move(replaces)
+            case MoveGivenUp(why) if self._move is not None:
+                self._give_up_move(self._move, why)
 
     def _take_start(self, seat: int) -> None:
         self._seats = tuple(SeatLife() if n == seat else old for n, old in enumerate(self._seats))  # type: ignore[assignment]
+        if self._move is not None and seat == self._move.source:
+            self._move = replace(self._move, replaces_source=False)
+        elif self._move is not None:
+            self._move = replace(self._move, replaces_target=False)
         if self._is_lost and seat == 0:
             self._is_lost = self._has_led = self._has_complained = False
             self._leader, self._up_since, self._began = None, None, self._now
 
-    def _take_accepted(self) -> None:
+    def _take_accepted(self, without_standby: str) -> None:
         pending = self._pending
         assert pending is not None
+        if isinstance(pending, TellStandDown):
+            self._reason = f"{self._labels[pending.seat]} hands over"
+            self._promote(1 - pending.seat, with_standby=True)
+            return
+        if without_standby:
+            why = without_standby.rstrip(".")
+            self._reason = f"{self._labels[1 - pending.seat]} hands over, but is not reached any more ({why})"
+            self._pending, self._copy = None, StateCopy.NONE
+            return
         is_first, self._has_led = not self._has_led, True
         self._pending, self._is_settled, self._has_complained = None, True, False
         leads, epoch = self._labels[pending.seat], f"(epoch {pending.epoch})"
         if pending.standby is not None:
-            self._copy = StateCopy.WHOLE
-            self._say(f"{leads} leads with {self._labels[pending.standby]} as its standby {epoch}.")
+            self._copy, stands = StateCopy.WHOLE, self._labels[pending.standby]
+            by = f"{self._reason}; {leads} leads it now" if self._promotes else f"{leads} leads"
+            self._say(f"{by} with {stands} as its standby {epoch}.")
         elif self._promotes:
             self._say(f"{self._reason}; {leads} leads it now {epoch}; {self._then}.")
         elif is_first:
@@ -312,7 +265,9 @@ class Guard:
         pending = self._pending
         assert pending is not None
         self._pending, seat = None, pending.seat
-        if self._promotes:
+        if isinstance(pending, TellStandDown):
+            self._end_move(f"{self._labels[seat]} does not hand over: {why}")
+        elif self._promotes:
             self._promotes = False
             former = self._seats[1 - seat]
             self._say(f"{self._labels[seat]} cannot lead {self._task}: {why}")
@@ -372,8 +327,7 @@ class Guard:
         elif (is_gone or leads.state is SeatState.SILENT) and self._may_lead(stands):
             if stands.is_up:
                 self._reason = f"{self._labels[leader]} {leads.how}"
-                self._leader, self._promotes = other, True
-                self._tell(other, with_standby=False)
+                self._promote(other, with_standby=False)
             # A standby that is silent may answer before its primary does.
         elif leads.is_up:
             self._go_on(leader)
@@ -392,13 +346,76 @@ class Guard:
         if self._pending is not None or self._now < self._retry_at:
             return
         if not self._is_settled:
-            self._tell(leader, with_standby=self._copy is not StateCopy.NONE)
+            # A promotion that nobody has answered may have been taken: then the standby would not be kept, but copied to.
+            self._tell(leader, with_standby=self._copy is not StateCopy.NONE and not self._promotes)
         elif self._copy is StateCopy.NONE and not stands.restarts:
             # Only now: to start a process takes time of the processors, and clients wait for the leader.
             if stands.is_dead or not stands.is_fresh:
                 self._restart(other)
             elif stands.is_up:
                 self._tell(leader, with_standby=True)
+        elif self._copy is StateCopy.WHOLE and self._move is not None:
+            self._go_on_moving(leader, self._move)
+
+    # -- moves ----------------------------------------------------------------------------------------
+
+    def _begin_move(self, replaces: bool) -> None:
+        if self._leader is None or self._is_lost:
+            self._actions.append(
+                EndMove(f"Nobody leads {self._task} at the moment. Try again when somebody does.")
+            )
+        else:
+            self._move = _Move(self._leader, replaces, replaces, replaces)
+
+    def _go_on_moving(self, leader: int, move: _Move) -> None:
+        """There is a pair: takes the next step of a move."""
+        if leader == move.source and move.replaces_target:
+            self._move = replace(move, replaces_target=False)
+            self._replace(leader)
+        elif leader == move.source and move.asked == _MAX_ASKED:
+            self._end_move(
+                f"{self._labels[leader]} was asked {_MAX_ASKED} times to hand over, and did not answer."
+            )
+        elif leader == move.source:
+            self._move = replace(move, asked=move.asked + 1)
+            self._epoch += 1
+            self._is_settled = False
+            self._pending = TellStandDown(leader, self._epoch)
+            self._actions.append(self._pending)
+        elif move.replaces_source:
+            self._move = replace(move, replaces_source=False)
+            self._replace(leader)
+        else:
+            self._end_move("")
+
+    def _give_up_move(self, move: _Move, why: str) -> None:
+        self._end_move(why)
+        target = 1 - move.source
+        if not move.replaces or move.replaces_target or self._leader != move.source:
+            return
+        # What was started at the other place may never come up there.
+        if self._copy is StateCopy.PERHAPS:
+            self._replace(move.source)
+        elif (
+            self._copy is StateCopy.NONE and self._seats[target].is_fresh and not self._seats[target].restarts
+        ):
+            self._restart(target)
+
+    def _replace(self, leader: int) -> None:
+        """A new life is to come into the standby's seat: the leader does not wait for it."""
+        self._reason = f"{self._labels[1 - leader]} moves"
+        self._tell(leader, with_standby=False)
+
+    def _end_move(self, why: str) -> None:
+        if self._move is not None:
+            self._move = None
+            self._actions.append(EndMove(why))
+
+    # -- what is told ---------------------------------------------------------------------------------
+
+    def _promote(self, seat: int, with_standby: bool) -> None:
+        self._leader, self._promotes = seat, True
+        self._tell(seat, with_standby)
 
     def _tell(self, seat: int, with_standby: bool) -> None:
         self._epoch += 1
@@ -419,6 +436,7 @@ class Guard:
         self._pending, self._copy = None, StateCopy.NONE
         text = f"{self._task} and its standby are both gone: updates since the last checkpoint are lost."
         self._actions.append(DeclareLost(seat, text if self._has_led else ""))
+        self._end_move(f"Both servers of {self._task} are gone.")
         if not self._seats[1].is_fresh and not self._seats[1].restarts:
             self._restart(1)  # it may have taken a decision that nobody has heard of
 

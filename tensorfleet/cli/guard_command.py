@@ -82,6 +82,10 @@ class _Printer:
         """Says that updates are lost."""
         _print(text or f"{label} ended before it led. Start it again.")
 
+    def on_decision(self, task: str, text: str) -> None:
+        """Prints it."""
+        _print(text)
+
     def on_note(self, text: str) -> None:
         """Prints it."""
         _print(text)

@@ -14,29 +14,31 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from tensorfleet.base import errors
-from tensorfleet.cli.guard import (
-    PING_SECONDS,
+from tensorfleet.cli.guard import PING_SECONDS, Guard, Silence
+from tensorfleet.cli.guard_events import (
     DeclareLost,
-    Guard,
+    EndMove,
     GuardEvent,
     LeadAccepted,
     LeadRefused,
     LeadUnheard,
+    MoveGivenUp,
+    MoveWanted,
     RestartSeat,
     SeatAnswered,
     SeatExited,
     SeatSilent,
     SeatStarted,
     SeatUp,
-    Silence,
     TellLead,
+    TellStandDown,
     TellUser,
     TimePassed,
 )
 from tensorfleet.cli.plan import Task
 from tensorfleet.cli.replicas import ServerPair
 from tensorfleet.cluster.master.placer import task_name
-from tensorfleet.cluster.messages import FAILED, Failed, Hello, Lead, Moved, Ping
+from tensorfleet.cluster.messages import FAILED, Failed, Hello, Lead, Led, Moved, Ping, StandDown
 from tensorfleet.cluster.transport.connection import connect
 from tensorfleet.cluster.transport.peers import client
 from tensorfleet.cluster.transport.token import token
@@ -60,8 +62,21 @@ class GuardListener(Protocol):
     def on_lost(self, label: str, cause: str, text: str) -> None:
         """Both servers of this task are gone; `cause` led it last. `text` is for the user, or empty."""
 
+    def on_decision(self, task: str, text: str) -> None:
+        """What was decided about a task, as a line for the user."""
+
     def on_note(self, text: str) -> None:
         """A line for the user."""
+
+
+class MoveListener(Protocol):
+    """Who wants a task to move. The guard's thread calls."""
+
+    def on_decision(self, text: str) -> None:
+        """A step of it, as a line for the user."""
+
+    def on_end(self, why: str) -> None:
+        """It is over; `why` it was not done, or nothing."""
 
 
 class PairGuard:
@@ -88,6 +103,7 @@ class PairGuard:
         self._closed = threading.Event()
         self._lead: Channel | None = None
         self._last_epoch = 0  # of the last decision
+        self._mover: MoveListener | None = None
         self._threads = [
             threading.Thread(target=self._run, name=f"guard of {pair.task}", daemon=True),
             *(threading.Thread(target=s.run, name=f"watch of {s.label}", daemon=True) for s in self._seats),
@@ -108,6 +124,24 @@ class PairGuard:
         """The server of a seat has ended."""
         seat = self._pair.labels.index(label)
         self.tell(seat, self._lives[seat], SeatExited(seat, how))
+
+    @property
+    def leader(self) -> str | None:
+        """The seat that leads, or was told to."""
+        seat = self._guard.leader
+        return None if seat is None else self._pair.labels[seat]
+
+    def begin_move(self, mover: MoveListener, replaces: bool) -> bool:
+        """Lets the standby lead; with `replaces` a new one, whose place is known already. False while a move is under way."""
+        if self._mover is not None:
+            return False
+        self._mover = mover
+        self.tell(None, 0, MoveWanted(replaces))
+        return True
+
+    def give_up_move(self, why: str) -> None:
+        """Goes on without what is left of a move."""
+        self.tell(None, 0, MoveGivenUp(why))
 
     def stop(self) -> None:
         """Decides nothing any more, and waits for nothing."""
@@ -178,7 +212,7 @@ class PairGuard:
             if self._closed.is_set():
                 return
             match action:
-                case TellLead():
+                case TellLead() | TellStandDown():
                     self._give_up_lead()
                     self._last_epoch = action.epoch
                     threading.Thread(
@@ -187,7 +221,13 @@ class PairGuard:
                 case RestartSeat(seat):
                     self._restart(seat)
                 case TellUser(text):
-                    self._listener.on_note(text)
+                    self._listener.on_decision(self._pair.task, text)
+                    if self._mover is not None:
+                        self._mover.on_decision(text)
+                case EndMove(why):
+                    mover, self._mover = self._mover, None
+                    if mover is not None:
+                        mover.on_end(why)
                 case DeclareLost(seat, text):
                     self._listener.on_lost(self._pair.task, self._pair.labels[seat], text)
                     if self._by_hand:
@@ -201,12 +241,10 @@ class PairGuard:
             self.started(label)
         self._seats[seat].wake()
 
-    def _tell_lead(self, tell: TellLead) -> None:
-        """Tells a server that it leads, and waits for its answer however long it copies its state."""
+    def _tell_lead(self, tell: TellLead | TellStandDown) -> None:
+        """Tells a server a decision, and waits for its answer however long it copies its state."""
         channel = None
         moves = dict(self._moves())
-        standby = "" if tell.standby is None else self._pair.addresses[tell.standby]
-        task = task_name(self._pair.job, self._pair.index)
         event: GuardEvent = LeadUnheard(tell.epoch)
         try:
             channel, _ = connect(
@@ -218,18 +256,25 @@ class PairGuard:
             if moves:  # it connects to its standby, perhaps before anybody else tells it where that is
                 channel.say(Moved(moves))
                 channel.receive()
-            channel.say(Lead(task, tell.epoch, standby, list(self._pair.addresses)))
+            channel.say(self._message(tell))
             frame = channel.receive()
             if frame.kind == FAILED:
                 event = LeadRefused(tell.epoch, frame.read(Failed).message)
             else:
-                event = LeadAccepted(tell.epoch)
+                event = LeadAccepted(tell.epoch, frame.read(Led).without_standby)
         except (OSError, errors.OpError):
             pass  # the connection has ended, or was given up
         finally:
             if channel is not None:
                 channel.close()
         self.tell(None, 0, event)
+
+    def _message(self, tell: TellLead | TellStandDown) -> Lead | StandDown:
+        task, addresses = task_name(self._pair.job, self._pair.index), self._pair.addresses
+        if isinstance(tell, TellStandDown):
+            return StandDown(task, tell.epoch)
+        standby = "" if tell.standby is None else addresses[tell.standby]
+        return Lead(task, tell.epoch, standby, list(addresses))
 
     def _give_up_lead(self) -> None:
         channel, self._lead = self._lead, None
@@ -256,6 +301,16 @@ class RunGuards:
         """Begins to ask the servers."""
         for guard in set(self._guards.values()):
             guard.start()
+
+    def of(self, task: str) -> tuple[PairGuard, ServerPair] | None:
+        """The guard of a durable task, and its seats; None for another task."""
+        pair = self._pairs.get(task)
+        return None if pair is None or pair.task != task else (self._guards[task], pair)
+
+    @property
+    def tasks(self) -> list[str]:
+        """The durable tasks."""
+        return sorted({pair.task for pair in self._pairs.values()})
 
     def stand_by(self, label: str, does: bool) -> None:
         """Whether a standby is started in a seat, or the user's script."""

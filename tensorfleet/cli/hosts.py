@@ -6,6 +6,7 @@ import re
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 _FIRST_PORT = 2222
 _CONNECT_SECONDS = 15  # to reach a host and to exchange keys with it
@@ -68,6 +69,17 @@ def read_cluster(path: Path) -> dict[str, list[Host]]:
       ps: {alpha: 1}
       worker: {alpha: 2, beta: 2}
     """
+    content = _content(path)
+    hosts = _hosts(path, content)
+    return {job: _tasks(path, job, entry, hosts) for job, entry in content["jobs"].items()}
+
+
+def read_hosts(path: Path) -> dict[str, Host]:
+    """The hosts of a cluster file by name, also those without tasks."""
+    return _hosts(path, _content(path))
+
+
+def _content(path: Path) -> dict[str, Any]:
     import yaml
 
     try:
@@ -80,8 +92,11 @@ def read_cluster(path: Path) -> dict[str, list[Host]]:
         raise ValueError(
             f"{path} has unknown keys {', '.join(sorted(unknown))}. Use only `hosts` and `jobs`."
         )
-    hosts = {name: _host(path, name, entry) for name, entry in (content.get("hosts") or {}).items()}
-    return {job: _tasks(path, job, entry, hosts) for job, entry in content["jobs"].items()}
+    return content
+
+
+def _hosts(path: Path, content: dict[str, Any]) -> dict[str, Host]:
+    return {name: _host(path, name, entry) for name, entry in (content.get("hosts") or {}).items()}
 
 
 def _host(path: Path, name: str, entry: object) -> Host:

@@ -12,9 +12,10 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from tensorfleet.base.run_status import ALONE, STATUS
+from tensorfleet.cli.control import ControlServer, Handler
 from tensorfleet.cli.dashboard.launched import LaunchedPage
 from tensorfleet.cli.engines.base import EngineError, RunEngine, RunningTask, Wanted
 from tensorfleet.cli.engines.child import free_ports
@@ -25,6 +26,7 @@ from tensorfleet.cli.plan import INSPECT, LOG_FORMAT, MADE, NOTICE, STAYS, TOKEN
 from tensorfleet.cli.policy import Failure, Policy, Seek, Send, Start
 from tensorfleet.cli.registry import Entry
 from tensorfleet.cli.replicas import ServerPair
+from tensorfleet.cli.server_moves import MOVE, ServerMoves
 
 if TYPE_CHECKING:
     from tensorfleet.cli.guarding import RunGuards
@@ -152,6 +154,7 @@ class Launcher:
         token = tasks[0].environment.get(TOKEN) or os.environ.get(TOKEN, "")
         self._moves = Moves(token, self.on_note)
         self._guards = _guards_for(pairs, self, self._moves, token)
+        self._server_moves = ServerMoves(self._guards, engine, self._tasks, self._moves)
         self._page = page
         if page is not None:
             page.note = self.on_note
@@ -160,6 +163,7 @@ class Launcher:
         self._entry = Entry(
             settings.name, settings.script, log_dir, token, where, engine.name, settings.grace
         )
+        self._control: ControlServer | None = None
         self._running: dict[str, RunningTask] = {}
         self._started: set[str] = set()
         self._failed: list[str] = []
@@ -193,9 +197,26 @@ class Launcher:
         """A standby is to be started in the place of a task."""
         self._events.put(_Restart(label))
 
+    def on_decision(self, task: str, text: str) -> None:
+        """What was decided about a durable task."""
+        self._events.put(_Note(text))
+
     def on_lost(self, label: str, cause: str, text: str) -> None:
         """Both servers of a durable task are gone."""
         self._events.put(_Lost(label, cause, text))
+
+    # -- what other commands ask for: from threads of their own -----------------------------------------
+
+    def _handlers(self) -> dict[str, Handler[Any]]:
+        """What this run can be asked for, by name."""
+        return {MOVE: self._server_moves.handler}
+
+    def _open_control(self) -> ControlServer | None:
+        try:
+            return ControlServer(self._entry, self._handlers())
+        except OSError as error:  # a run is not worth less for not being asked
+            self._output.note(f"Other commands cannot ask this run for anything: {error}.")
+            return None
 
     # -- the loop ------------------------------------------------------------------------------------
 
@@ -203,6 +224,7 @@ class Launcher:
         """Starts everything and stays until everything has ended."""
         try:
             with self._signals():
+                self._control = self._open_control()
                 for label in self._policy.running:
                     self._start(label)
                 for label in self._policy.seeking:
@@ -225,6 +247,8 @@ class Launcher:
             if self._guards is not None:
                 self._guards.close()
             self._moves.close()
+            if self._control is not None:
+                self._control.close()
             self._entry.remove()
             for path in (*self._statuses.values(), *([self._alone] if self._statuses else [])):
                 with contextlib.suppress(OSError):  # there is no such folder, or it is not ours
@@ -385,7 +409,7 @@ class Launcher:
         self._engine.seek(self._wanted[label], self)
 
     def _start(self, label: str) -> None:
-        task = self._tasks[label]
+        task = self._tasks[label] = self._server_moves.placed(self._tasks[label])
         told = self._moves.told(task if self._guards is None else self._guards.begin(task))
         running = self._engine.start(told, self)
         self._started.add(label)

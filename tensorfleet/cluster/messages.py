@@ -24,7 +24,7 @@ from tensorfleet.cluster.transport.tensor_bytes import malformed
 #: of the handshake, of the frames, and of the messages: any change of a kind or a field that the other side must know of
 VERSION = 4
 
-KINDS = range(19)
+KINDS = range(20)
 (
     WELCOME,
     OK,
@@ -45,6 +45,7 @@ KINDS = range(19)
     MOVED,
     LEAD,
     REPLICATE,
+    STAND_DOWN,
 ) = KINDS
 
 #: the bits of a step's number that are the number of the whole step: the iterations of its loops are steps of their own
@@ -52,8 +53,9 @@ WHOLE_STEP = (1 << 40) - 1
 #: how a stage is run: its events are recorded; it goes on by itself for a while; every operation runs by itself; its
 #: answer has the versions of variables
 TRACED, AGAIN, BY_OP, VERSIONS = 1, 2, 4, 8
-#: which part of a copy of its state a primary sends to a new standby; a commit that wants no answer
-BEGINS, ENDS, QUIET = 1, 2, 4
+#: which part of a copy of its state a primary sends to a new standby; a commit that wants no answer; no state, as the
+#: standby has the same already
+BEGINS, ENDS, QUIET, KEEPS = 1, 2, 4, 8
 #: how the error begins that a server of a durable task answers with when another server leads the task
 GIVEN_UP = "This server was given up"
 #: the fields of a message that says nothing
@@ -207,6 +209,8 @@ class Led(Answer):
     #: how many commits it has, and how many bytes a copy of its state for a standby took
     commits: int
     copied_bytes: int = 0
+    #: why a server has not taken over: it does not reach the one that has stood down, and was to have that as its standby
+    without_standby: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,7 +287,8 @@ class Moved(Request[Done]):
 class Lead(Request[Led]):
     """The guard's decision about a durable task: this server leads it in an epoch, with a standby or alone.
 
-    A standby takes over. A primary goes on alone, or copies its state to a new standby and answers when that has all of it.
+    A standby takes over: alone, or with the server as its standby that led before and has stood down. A primary goes on
+    alone, or copies its state to a new standby and answers when that has all of it.
     """
 
     kind = LEAD
@@ -295,6 +300,18 @@ class Lead(Request[Led]):
     places: list[str] = dataclasses.field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class StandDown(Request[Led]):
+    """The guard asks the primary of a durable task to finish its commit and become the standby of its standby.
+
+    It answers when it leads no more. Nobody leads then until the guard says so, and both servers have all of the state.
+    """
+
+    kind = STAND_DOWN
+    task: str
+    epoch: int
+
+
 @dataclass(slots=True)
 class Replicate(Request[Done]):
     """What changed on the primary of a durable task, for its standby. The arrays of the changes go along."""
@@ -304,7 +321,7 @@ class Replicate(Request[Done]):
     epoch: int
     #: of the commit; a copy of the state that a new standby gets has that of the last commit in it
     number: int
-    #: BEGINS, ENDS: the first and the last part of a copy of the state; QUIET
+    #: BEGINS, ENDS: the first and the last part of a copy of the state; QUIET; KEEPS
     part: int
     #: as cluster/durability/changes.py reads them
     changes: list[Any]
@@ -324,7 +341,7 @@ class Replicate(Request[Done]):
             changes = json.loads(fields[cls.layout.size :])
         except ValueError:
             changes = None
-        if part > BEGINS | ENDS | QUIET or not isinstance(changes, list):
+        if part > BEGINS | ENDS | QUIET | KEEPS or not isinstance(changes, list):
             raise malformed("Replicate has no such part, or no list of changes")
         return cls(epoch, number, part, changes)
 
@@ -479,6 +496,7 @@ REQUESTS: dict[int, type[Request[Any]]] = {
         Moved,
         Lead,
         Replicate,
+        StandDown,
     )
 }
 ANSWERS: tuple[type[Answer], ...] = (Welcome, Failed, Done, Ran, Description, BoardPlace, Led, Inspected)

@@ -392,6 +392,8 @@ class Server:
                 moved_addresses.learn(request.addresses)
             case messages.Lead() as request:
                 return self._led().lead(request)
+            case messages.StandDown() as request:
+                return self._led().stand_down(request)
             case messages.Describe():
                 return messages.Description(self.worker.devices(), self.joined, self.worker.dropped())
         return messages.Done()  # Ping asks for no more, and Return was heard already

@@ -246,6 +246,13 @@ def pause_after(ledger: Ledger, moment: float, least: float = 0.005) -> float:
     return next((at - moment for at in ledger.times if at > moment + least), float("inf"))
 
 
+def longest_pause(ledger: Ledger, moment: float) -> float:
+    """The longest time between two acknowledgements since a moment."""
+    ledger.read()
+    since = [moment, *(at for at in ledger.times if at > moment)]
+    return max((after - before for before, after in itertools.pairwise(since)), default=float("inf"))
+
+
 def _violation(name: str, what: str, found: Iterable[object]) -> list[str]:
     items = sorted(found, key=str)
     if not items:

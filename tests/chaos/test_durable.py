@@ -8,6 +8,7 @@ import contextlib
 import json
 import os
 import statistics
+import time
 
 import pytest
 
@@ -17,7 +18,7 @@ from tensorfleet.testing.faults import Faults
 from tensorfleet.testing.ledger import Ledger
 from tests.chaos import durable_client
 from tests.support.durable_cluster import DurableCluster
-from tests.support.waiting import until
+from tests.support.waiting import SECONDS, in_background, until
 
 ROUNDS = int(os.environ.get("TENSORFLEET_CHAOS_ROUNDS", "15"))
 SEED = int(os.environ.get("TENSORFLEET_CHAOS_SEED", "20261119"))
@@ -127,6 +128,27 @@ class Game:
         self.goes_on()
         until(self.cluster.is_paired, "there are two servers again")
 
+    def move_server(self, replaces):
+        """Moves the server that leads to its standby, or to a new process."""
+        cluster, leads = self.cluster, self.cluster.leader()
+        self.faults.pause()
+        began = time.monotonic()
+        assert cluster.move(replaces) == ""
+        assert cluster.leader() != leads
+        self.goes_on()
+        self.pauses.append(max(checks.longest_pause(ledger, began) for ledger in self.ledgers))
+
+    def move_and_kill(self):
+        """Kills one of the two servers at some moment of a move."""
+        cluster, since = self.cluster, len(self.cluster.notes)
+        moving = in_background(cluster.move, False)
+        self.faults.pause(0.02)
+        self.faults.kill(cluster.process(self.faults.random.randrange(2)))
+        moving.result(SECONDS)
+        self.goes_on()
+        cluster.wait_for_pair(since)
+        until(cluster.is_paired, "there are two servers again")
+
     def kill_client(self, n):
         """Kills a client, and starts its next life."""
         self.faults.pause()
@@ -224,6 +246,22 @@ def test_kills_of_the_standby(tmp_path):
     with Game(tmp_path, "standby") as game:
         for _ in range(ROUNDS):
             game.kill_server(leads=False)
+        assert game.failures() == []
+        assert game.violations() == []
+
+
+def test_moves_under_load(tmp_path):
+    with Game(tmp_path, "moves") as game:
+        for n in range(ROUNDS):
+            game.move_server(replaces=n % 5 == 4)
+        assert game.failures() == []
+        assert game.violations() == []
+
+
+def test_kills_in_the_middle_of_moves(tmp_path):
+    with Game(tmp_path, "moves and kills") as game:
+        for _ in range(ROUNDS):
+            game.move_and_kill()
         assert game.failures() == []
         assert game.violations() == []
 

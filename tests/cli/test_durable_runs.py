@@ -5,6 +5,7 @@ import json
 import os
 import re
 import signal
+import sys
 import threading
 
 import pytest
@@ -238,3 +239,117 @@ def test_a_cluster_that_was_started_by_hand_is_guarded(here):
         guarding.process.send_signal(signal.SIGINT)
         assert guarding.end().code == 0
     assert "Nobody guards the tasks now" in guarding.stdout
+
+
+def goes_on(launch):
+    """Waits until the worker has counted further."""
+    launch.read_until("count ", launch.stdout.count("count ") + 3)
+
+
+def moved(here, *arguments):
+    """What `tensorfleet move` prints."""
+    done = run(here, "move", "r", "ps/0", *arguments)
+    assert done.code == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_a_parameter_server_is_moved_to_its_standby_and_back(here):
+    with launched(here, *DURABLE, "train.py") as launch:
+        launch.read_until("as its standby (epoch 1).")
+        goes_on(launch)
+        before = tasks_of(here)
+        text = "ps/0 hands over; ps-standby/0 leads it now with ps/0 as its standby (epoch 3)."
+        told = moved(here)
+        assert text in told
+        assert told.endswith(f"ps/0 is led by ps-standby/0 at {before['ps-standby/0']['address']} now.\n")
+        launch.read_until(text)
+        goes_on(launch)
+        moved(here)
+        launch.read_until(
+            "ps-standby/0 hands over; ps/0 leads it now with ps-standby/0 as its standby (epoch 5)."
+        )
+        goes_on(launch)
+        assert tasks_of(here) == before
+        kill(here, "ps/0")
+        launch.read_until("ps-standby/0 leads it now (epoch 6)")
+        (here / "end").touch()
+        done = launch.end()
+    assert done.code == 0 and "counted all" in done.stdout, done.stdout + done.stderr
+
+
+def test_a_parameter_server_is_moved_to_a_new_process(here):
+    with launched(here, *DURABLE, "train.py") as launch:
+        launch.read_until("as its standby (epoch 1).")
+        goes_on(launch)
+        before = tasks_of(here)
+        told = moved(here, "--to", "localhost")
+        after = tasks_of(here)
+        assert "ps-standby/0 moves; ps/0 goes on alone (epoch 2); starting a new standby." in told
+        assert after["ps-standby/0"]["address"] != before["ps-standby/0"]["address"]
+        assert after["ps/0"]["address"] == before["ps-standby/0"]["address"]
+        assert f"ps/0 is led by ps-standby/0 at {after['ps-standby/0']['address']} now." in told
+        assert all(after[label]["pid"] != before[label]["pid"] for label in ("ps/0", "ps-standby/0"))
+        goes_on(launch)
+        kill(here, "ps-standby/0")
+        launch.read_until("ps-standby/0 died (signal 9); ps/0 leads it now")
+        goes_on(launch)
+        (here / "end").touch()
+        done = launch.end()
+    assert done.code == 0 and "counted all" in done.stdout, done.stdout + done.stderr
+
+
+def test_moves_that_cannot_be_are_refused_and_the_run_goes_on(here):
+    with launched(here, *DURABLE, "train.py") as launch:
+        launch.read_until("as its standby (epoch 1).")
+        for arguments, text in (
+            (("r", "ps/7"), "The run has no parameter server ps/7. It has ps/0."),
+            (("r", "worker/0"), "The run has no parameter server worker/0. It has ps/0."),
+            (("r", "ps/0", "--to", "mars"), "ps-standby/0 cannot be placed on mars. Write --to localhost."),
+            (("other", "ps/0"), "No run named other on this machine."),
+        ):
+            done = run(here, "move", *arguments)
+            assert done.code != 0
+            assert text in " ".join(done.stderr.replace("│", " ").split()), done.stderr
+        (here / "end").touch()
+        done = launch.end()
+    assert done.code == 0 and "counted all" in done.stdout, done.stdout + done.stderr
+
+
+def test_a_run_without_standbys_says_how_to_get_them(here):
+    with launched(
+        here, "run", "--dashboard", "off", "--name", "r", "--ps", "1", "--workers", "1", "train.py"
+    ) as launch:
+        launch.read_until("count ", 1)
+        done = run(here, "move", "r", "ps/0")
+        assert done.code == 1
+        assert "have no standbys" in done.stderr and "Start the run with --replicas 1." in done.stderr
+        (here / "end").touch()
+        done = launch.end()
+    assert done.code == 0, done.stdout + done.stderr
+
+
+def test_a_move_whose_new_process_does_not_come_up_is_given_up(here):
+    """On a host that is not there: the standby comes back to where it was."""
+    hosts = "hosts:\n  here: {address: 127.0.0.1, python: PYTHON, via: 'env sh -c'}\n"
+    hosts += "  gone: {address: 127.0.0.2, via: 'false'}\n"
+    jobs = "jobs:\n  ps: {here: 1}\n  ps-standby: {here: 1}\n  worker: {here: 1}\n"
+    port = free_addresses(ps=1)["ps"][0].rpartition(":")[2]
+    hosts = hosts.replace("PYTHON", f"{sys.executable}, first_port: {port}")
+    (here / "cluster.yaml").write_text(hosts + jobs)
+    durable = ("run", "--dashboard", "off", "--name", "r", "--replicas", "1", "--cluster", "cluster.yaml")
+    with launched(here, *durable, "train.py") as launch:
+        launch.read_until("as its standby (epoch 1).")
+        goes_on(launch)
+        before = tasks_of(here)
+        done = run(here, "move", "r", "ps/0", "--to", "gone", "--timeout", "3")
+        assert done.code == 1 and "ps/0 was not moved within 3 s." in done.stderr, done.stderr
+        launch.read_until("ps/0 leads with ps-standby/0 as its standby", 2)
+        after = tasks_of(here)
+        assert {label: task["address"] for label, task in after.items()} == {
+            label: task["address"] for label, task in before.items()
+        }
+        moved(here, "--to", "here")
+        goes_on(launch)
+        (here / "end").touch()
+        done = launch.end()
+    assert done.code == 0 and "counted all" in done.stdout, done.stdout + done.stderr

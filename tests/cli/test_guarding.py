@@ -66,6 +66,9 @@ class SmallServer:
                 if self.refuses:
                     return messages.Failed(errors.FAILED_PRECONDITION, self.refuses)
                 return messages.Led(request.epoch, 0)
+            case messages.StandDown():
+                self.decisions.append((request.epoch, "stand down"))
+                return messages.Led(request.epoch, 0)
         return messages.Done()
 
 
@@ -80,6 +83,10 @@ class Heard:
 
     def on_lost(self, label, cause, text):
         self.losses.append((label, cause, text))
+
+    def on_decision(self, task, text):
+        assert task == "ps/0"
+        self.notes.append(text)
 
     def on_note(self, text):
         self.notes.append(text)
@@ -190,6 +197,47 @@ def test_a_leader_learns_where_its_standby_is_before_it_connects_to_it(servers):
     elsewhere.close()
     assert servers[0].moves == moves
     assert servers[0].decisions[1:] == [(2, ""), (3, servers[1].address)]
+
+
+class Mover:
+    """Who wants a task to move."""
+
+    def __init__(self):
+        self.steps, self.ends = [], []
+
+    def on_decision(self, text):
+        self.steps.append(text)
+
+    def on_end(self, why):
+        self.ends.append(why)
+
+
+def test_the_servers_hear_of_a_move_in_order(servers):
+    with guarded(servers) as (guard, heard):
+        mover = Mover()
+        assert guard.begin_move(mover, replaces=False)
+        assert not guard.begin_move(Mover(), replaces=False)
+        until(lambda: mover.ends == [""], "the end of the move")
+        assert guard.leader == "ps-standby/0"
+        assert guard.begin_move(mover, replaces=False)
+        until(lambda: mover.ends == ["", ""], "the end of the second move")
+    assert servers[0].decisions == [
+        (1, servers[1].address),
+        (2, "stand down"),
+        (5, servers[1].address),
+    ]
+    assert servers[1].decisions == [(3, servers[0].address), (4, "stand down")]
+    assert mover.steps == heard.notes[1:]
+
+
+def test_a_move_is_given_up_and_another_one_may_begin(servers):
+    with guarded(servers) as (guard, heard):
+        mover = Mover()
+        guard.begin_move(mover, replaces=True)
+        until(lambda: heard.restarts == ["ps-standby/0"], "the restart")
+        guard.give_up_move("It took too long.")
+        until(lambda: mover.ends == ["It took too long."], "the end")
+        assert guard.begin_move(Mover(), replaces=False)
 
 
 def test_what_a_seat_becomes_is_what_the_guard_wants(servers):

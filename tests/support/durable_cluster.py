@@ -32,6 +32,21 @@ class _FarGuard(PairGuard):
         return self._seen_at[seat]
 
 
+class _Mover:
+    """Who wants the task to move."""
+
+    def __init__(self):
+        self.why, self.ended = "", threading.Event()
+
+    def on_decision(self, text):
+        """A step of it."""
+
+    def on_end(self, why):
+        """It is over."""
+        self.why = why
+        self.ended.set()
+
+
 class DurableCluster:
     """ps/0 with a standby, and the addresses of workers whose servers are in the clients.
 
@@ -86,8 +101,12 @@ class DurableCluster:
         self.on_note(f"LOST {label} ({cause}): {text}")
         self.lost.append(text)
 
-    def on_note(self, text):
+    def on_decision(self, task, text):
         """A decision."""
+        self.on_note(text)
+
+    def on_note(self, text):
+        """A decision, or a complaint."""
         print(f"[guard] {time.monotonic():.3f} {text}", flush=True)
         with self._changed:
             self.notes.append(text)
@@ -131,6 +150,13 @@ class DurableCluster:
     def wait_for_pair(self, since=0):
         """Waits until the task has a standby again; gives the number of that decision."""
         return self.wait_for("as its standby", since)
+
+    def move(self, replaces):
+        """Has the standby lead, or a new one in its seat; returns when that is done, or why it is not."""
+        mover = _Mover()
+        assert self._guard.begin_move(mover, replaces)
+        assert mover.ended.wait(SECONDS), f"no end of the move in {SECONDS} s after {self.notes}"
+        return mover.why
 
     def is_paired(self):
         """Whether the last decision is one for a leader with a standby."""

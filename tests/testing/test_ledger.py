@@ -115,3 +115,11 @@ def test_a_pause_ends_with_the_first_answer_that_was_not_under_way():
     ledger.times = [1.0, 2.001, 2.5, 2.6]
     assert checks.pause_after(ledger, 2.0) == 0.5
     assert checks.pause_after(ledger, 3.0) == float("inf")
+
+
+def test_the_longest_pause_is_one_between_two_answers():
+    ledger = Ledger("/nowhere")
+    ledger.times = [1.0, 2.0, 2.5, 4.0, 4.1]
+    assert checks.longest_pause(ledger, 1.75) == 1.5
+    assert checks.longest_pause(ledger, 4.0) == pytest.approx(0.1)
+    assert checks.longest_pause(ledger, 5.0) == float("inf")

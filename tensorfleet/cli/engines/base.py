@@ -179,6 +179,16 @@ class RunEngine(ABC):
         Calls `listener.on_place` when there is one, which may be never. What the task held before is given back.
         """
 
+    def place_on(self, wanted: Wanted, host: str) -> Place:
+        """A place for one more process of a task, on a host that the user names. Raises `EngineError`.
+
+        The task is started there by `start`, perhaps before the process that it has now is gone.
+        """
+        raise EngineError(
+            f"{self.name} chooses the hosts of its tasks itself, so {wanted.label} cannot be placed on {host}. Leave out --to: "
+            "then the standby takes over where it is."
+        )
+
     @abstractmethod
     def close(self) -> None:
         """The run is over: ends whatever still runs, and gives everything back. May be called twice, never raises."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import signal
+import socket
 from collections.abc import Sequence
 
-from tensorfleet.cli.engines.base import RunEngine, RunListener, RunningTask, RunOptions, Wanted
+from tensorfleet.cli.engines.base import EngineError, RunEngine, RunListener, RunningTask, RunOptions, Wanted
 from tensorfleet.cli.engines.child import ChildTask, Guardian, free_ports, start_here
 from tensorfleet.cli.plan import Place, Task
 
@@ -42,6 +43,15 @@ class ProcessEngine(RunEngine):
         """Another free port."""
         (port,) = free_ports(1)
         listener.on_place(wanted.label, Place(f"{_LOOPBACK}:{port}"))
+
+    def place_on(self, wanted: Wanted, host: str) -> Place:
+        """Another free port: there is one host."""
+        if host not in (_LOOPBACK, "localhost", socket.gethostname()):
+            raise EngineError(
+                f"This run is on this machine alone, so {wanted.label} cannot be placed on {host}. Write --to localhost."
+            )
+        (port,) = free_ports(1)
+        return Place(f"{_LOOPBACK}:{port}")
 
     def close(self) -> None:
         """No task outlives the run."""

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from tensorfleet.cli.engines.base import EngineError, RunEngine, RunListener, RunningTask, RunOptions, Wanted
 from tensorfleet.cli.engines.child import ChildStart, ChildTask, Guardian
-from tensorfleet.cli.hosts import Host, read_cluster
+from tensorfleet.cli.hosts import Host, read_cluster, read_hosts
 from tensorfleet.cli.plan import TOKEN, Place, Task
 from tensorfleet.cli.scripts.bootstrap import LAUNCHER
 
@@ -44,7 +44,9 @@ class SshEngine(RunEngine):
         if options.cluster_file is None:
             raise EngineError("ssh needs to know the hosts. Add --cluster cluster.yaml; see docs/launch.md.")
         self._hosts = read_cluster(options.cluster_file)
+        self._file = options.cluster_file
         self._places = placed(self._hosts)
+        self._extra = 0  # places beyond those of the file
         self._guardian: Guardian | None = None
         self._children: dict[str, ChildTask] = {}
 
@@ -84,6 +86,20 @@ class SshEngine(RunEngine):
         """The same host again: the file names one for each task."""
         listener.on_place(wanted.label, self._places[wanted.label])
 
+    def place_on(self, wanted: Wanted, host: str) -> Place:
+        """The next port of a host of the file, which may have been added to it since the run began."""
+        try:
+            hosts = read_hosts(self._file)
+        except (OSError, ValueError) as error:
+            raise EngineError(f"The cluster file cannot be read: {error}") from None
+        named = next((one for one in hosts.values() if host in (one.name, one.address)), None)
+        if named is None:
+            raise EngineError(
+                f"{self._file} has no host {host}. It has {', '.join(sorted(hosts))}. Add it under `hosts`."
+            )
+        self._extra += 1
+        return Place(f"{named.address}:{named.first_port + len(self._places) + self._extra - 1}", named)
+
     def close(self) -> None:
         """Ends the connections, and with them the tasks."""
         for child in self._children.values():
@@ -104,7 +120,7 @@ class SshEngine(RunEngine):
         ]
 
     def _host(self, task: Task) -> Host:
-        host = self._places[task.label].host
+        host = task.host or self._places[task.label].host
         assert isinstance(host, Host)
         return host
 

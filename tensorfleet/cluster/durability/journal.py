@@ -287,6 +287,15 @@ class Journal:
         """The names of all that there is to copy. The caller holds the lock."""
         return [*self._by_key, *self._streams, *self.contents.of]
 
+    def as_contents(self) -> Contents:
+        """All that there is, as a standby keeps it. The caller holds the lock, and has committed everything."""
+        result = Contents()
+        for key in self.all_keys():
+            changes = self.content(key)
+            for change in decode(changes.described(), changes.arrays):
+                result.take(change)
+        return result
+
     def content(self, key: Key) -> Changes:
         """What makes the current state of one resource elsewhere, nothing if it is gone. The caller holds the lock."""
         changes = Changes()

@@ -20,7 +20,7 @@ from tensorfleet.cluster.durability.results import RequestName, Results, failure
 from tensorfleet.cluster.durability.role import Action, Role, State, Taken, given_up
 from tensorfleet.cluster.durability.stage_run import StageRun
 from tensorfleet.cluster.durability.standby_link import StandbyLink
-from tensorfleet.cluster.messages import BEGINS, ENDS, QUIET, Done, Lead, Led, Replicate
+from tensorfleet.cluster.messages import BEGINS, ENDS, KEEPS, QUIET, Done, Lead, Led, Replicate, StandDown
 
 if TYPE_CHECKING:
     from tensorfleet.cluster.transport import wire
@@ -32,6 +32,7 @@ _FIRST_DECISION_SECONDS = 120.0  # how long requests wait for the guard's first 
 _DECISION_SECONDS = 60.0  # how long a server that has lost its standby waits for the guard's decision
 _REPORT_SECONDS = 5.0
 _DRAIN_SECONDS = 10.0
+_BUSY_SECONDS = 10.0  # how long a server that is to stand down waits for the step that it is at
 _ASK_AGAIN_SECONDS = 0.5
 _SEND_AGAIN_SECONDS, _PAUSE_SECONDS = 1.0, 0.02
 # A server that waits so long for a decision stops answering the guard, which may see both servers, and not that they
@@ -108,27 +109,103 @@ class Replica:
 
     def lead(self, request: Lead) -> Led:
         """Carries out a decision of the guard's."""
-        if request.task != self.task:
-            raise errors.InvalidArgumentError(None, None, f"This is {self.task}, not {request.task!r}.")
+        self._need_task(request.task)
         if self.role.state is State.STANDING_BY and self.role.complete and request.epoch > self.role.epoch:
             self._cut_off()
-        with self._taking, self._changing:
-            action = self.role.on_lead(request.epoch, bool(request.standby))
-            self.places = list(request.places) or self.places
-            lost, self._link = self._link, None
-            if action is Action.TAKE_OVER:
-                self._take_over()
-            self._changing.notify_all()
+        kept = None
+        if request.standby and self.role.state is State.STANDING_BY:
+            try:
+                kept = self._keep_standby(request)
+            except (OSError, errors.OpError) as e:
+                return Led(request.epoch, self.role.number, 0, str(getattr(e, "message", e)))
+        try:
+            action, lost = self._take_decision(request, kept)
+        except BaseException:
+            if kept is not None:
+                kept.close()
+            raise
         if lost is not None:
             lost.close()
         logging.info("%s leads in epoch %d: %s.", self.task, request.epoch, action.value)
         copied = self._copy_to(request.standby, request.epoch) if action is Action.COPY else 0
         return Led(request.epoch, self.journal.number, copied)
 
+    def _take_decision(self, request: Lead, kept: StandbyLink | None) -> tuple[Action, StandbyLink | None]:
+        """What this server does, and the link that it does not need any more. `kept` leads to a standby with the same state."""
+        with self._taking, self._changing:
+            action = self.role.on_lead(request.epoch, bool(request.standby))
+            self.places = list(request.places) or self.places
+            lost, self._link = self._link, kept
+            if action is Action.TAKE_OVER:
+                self._take_over()
+            self._changing.notify_all()
+        return action, lost
+
     def _take_over(self) -> None:
         journal = self.journal
         journal.contents, journal.results, journal.number = self._contents, self._results, self.role.number
         self._contents, self._results = Contents(), Results()
+
+    def _keep_standby(self, request: Lead) -> StandbyLink:
+        """The link to the server that has stood down, which takes commits of this epoch from now on.
+
+        Before this one leads: otherwise it might lead without a standby, and nobody would know.
+        """
+        self.role.need_to_take_over(request.epoch)
+        link, same = StandbyLink(request.standby), Changes()
+        same.add(kinds.LINEAGE, [self.lineage])
+        try:
+            link.reconnect()
+            link.send(request.epoch, self.role.number, KEEPS, same)
+        except BaseException:
+            link.close()
+            raise
+        return link
+
+    def stand_down(self, request: StandDown) -> Led:
+        """Finishes the commit under way, and becomes a standby with all of the state."""
+        self._need_task(request.task)
+        journal = self.journal
+        if not journal.lock.acquire(timeout=_BUSY_SECONDS):
+            raise errors.UnavailableError(
+                None, None, f"{self.task} was busy with a step for {_BUSY_SECONDS:.0f} s. Try again later."
+            )
+        try:
+            self._hand_over(journal, request.epoch)
+        finally:
+            journal.lock.release()
+        self.worker.end_sessions(given_up(self.task, request.epoch))
+        logging.info("%s has handed over to its standby by decision %d.", self.task, request.epoch)
+        return Led(request.epoch, self.role.number)
+
+    def _hand_over(self, journal: Journal, epoch: int) -> None:
+        """The state of this server becomes that of a standby. The caller holds the journal's lock."""
+        link = self._link
+        self.role.need_to_stand_down(epoch)
+        if link is None:
+            raise errors.FailedPreconditionError(None, None, f"{self.task} has no standby to hand over to.")
+        try:
+            link.send(self.role.epoch, journal.number, 0, Changes(), wants_answer=True)
+        except (OSError, errors.OpError) as e:
+            text = f"{self.task} cannot reach its standby: {getattr(e, 'message', e)}"
+            raise errors.UnavailableError(None, None, text) from None
+        contents = journal.as_contents()
+        with self._changing:
+            self.role.on_stand_down(epoch, journal.number)
+            self._contents, self._results = contents, journal.results
+            self._link = None
+            self._begin_journal()
+            self._changing.notify_all()
+        link.close()
+
+    def _begin_journal(self) -> None:
+        """What is noted from now on has nothing to do with what was."""
+        self.journal = Journal(self._send)
+        self.worker.resources.adopt = self.journal.adopter()
+
+    def _need_task(self, task: str) -> None:
+        if task != self.task:
+            raise errors.InvalidArgumentError(None, None, f"This is {self.task}, not {task!r}.")
 
     # -- stages ---------------------------------------------------------------------------------------
 
@@ -200,18 +277,21 @@ class Replica:
         """A session is closed. One whose client was lost may be registered again, with what belongs to it."""
         if self.role.state is not State.LEADING:
             return
-        with self.journal.lock:
+        journal = self.journal
+        with journal.lock:
+            if self.role.state is not State.LEADING or journal is not self.journal:
+                return
             now = time.monotonic()
             if client_is_lost:
                 self._set_aside[session] = now
-                self.journal.set_aside(session)
+                journal.set_aside(session)
             else:
                 self._set_aside[session] = -math.inf
             for one, since in list(self._set_aside.items()):
                 if now - since > _KEPT_SECONDS:
                     del self._set_aside[one]
-                    self.journal.forget_session(one)
-            self.journal.commit()
+                    journal.forget_session(one)
+            journal.commit()
 
     def begin_session(self, session: str, engine: LocalEngine) -> None:
         """A session is registered, for the first time or again."""
@@ -306,6 +386,7 @@ class Replica:
         copied: set[Key] = set()
         journal = self.journal
         try:
+            link.reconnect()
             with journal.lock:
                 self._need_epoch(epoch)
                 first = Changes()
@@ -358,6 +439,8 @@ class Replica:
             self._feeding.add(channel)
         with self._taking:
             led = self.role.state in (State.LEADING, State.WAITING)
+            if message.part & KEEPS:
+                read = iter(self._need_same(list(read)))
             with self._changing:
                 taken = self.role.on_copy(message.epoch, message.number, message.part)
                 self._changing.notify_all()
@@ -372,6 +455,14 @@ class Replica:
                 self._apply(change)
             if not (is_commit or is_quiet):
                 channel.say(Done())
+
+    def _need_same(self, said: list[Change]) -> list[Change]:
+        """Raises unless the state that is here is the one that another server has, as it says."""
+        if any(one.what != kinds.LINEAGE or one.about != (self.lineage,) for one in said):
+            raise errors.FailedPreconditionError(
+                None, None, f"A server of {self.task} refuses: it has another state."
+            )
+        return said
 
     def left(self, channel: wire.Channel) -> None:
         """A connection has ended, and all that came on it is taken."""
@@ -423,8 +514,7 @@ class Replica:
             link.close()
         logging.warning("%s: another server leads it now. This one was given up.", self.task)
         self.worker.end_sessions(given_up(self.task, self.role.epoch))
-        self.journal = Journal(self._send)
-        self.worker.resources.adopt = self.journal.adopter()
+        self._begin_journal()
 
     def close(self) -> None:
         """The server stops."""

@@ -10,7 +10,7 @@ import enum
 from dataclasses import dataclass
 
 from tensorfleet.base import errors
-from tensorfleet.cluster.messages import BEGINS, ENDS, GIVEN_UP
+from tensorfleet.cluster.messages import BEGINS, ENDS, GIVEN_UP, KEEPS
 
 
 class State(enum.Enum):
@@ -64,19 +64,34 @@ class Role:
 
     def on_lead(self, epoch: int, with_standby: bool) -> Action:
         """The guard says that this server leads from now on. Raises FailedPreconditionError if that cannot be."""
-        if epoch <= self.epoch:
-            raise self._refused(
-                f"the decision has epoch {epoch}, and this server knows of epoch {self.epoch}"
-            )
-        if self.state is State.GIVEN_UP:
-            raise self._refused("it was given up, and its state is out of date")
-        if self.state is State.STANDING_BY and not self.complete:
-            raise self._refused("its copy of the state is not complete")
+        self.need_to_take_over(epoch)
         took_over = self.state is State.STANDING_BY
         self.state, self.epoch, self.complete = State.LEADING, epoch, False
         if took_over:
             return Action.TAKE_OVER
         return Action.COPY if with_standby else Action.GO_ON_ALONE
+
+    def need_to_take_over(self, epoch: int) -> None:
+        """Raises FailedPreconditionError unless this server may lead by a decision."""
+        self._need_later(epoch)
+        if self.state is State.GIVEN_UP:
+            raise self._refused("it was given up, and its state is out of date")
+        if self.state is State.STANDING_BY and not self.complete:
+            raise self._refused("its copy of the state is not complete")
+
+    def on_stand_down(self, epoch: int, number: int) -> None:
+        """The guard wants the standby to lead, which has commit `number` and all before. This server is its standby then.
+
+        Raises FailedPreconditionError if that cannot be.
+        """
+        self.need_to_stand_down(epoch)
+        self.state, self.epoch, self.complete, self.number = State.STANDING_BY, epoch, True, number
+
+    def need_to_stand_down(self, epoch: int) -> None:
+        """Raises FailedPreconditionError unless this server may stand down by a decision."""
+        self._need_later(epoch)
+        if self.state is not State.LEADING:
+            raise self._refused("it does not lead")
 
     def on_copy(self, epoch: int, number: int, part: int) -> Taken:
         """Another server sends a part of its state, or a commit. Raises AbortedError when it does not lead any more."""
@@ -86,6 +101,12 @@ class Role:
             self.state, self.epoch, self.complete, self.number = State.STANDING_BY, epoch, False, number
             self._end(part)
             return Taken.BEGIN
+        if part & KEEPS:
+            if self.state is not State.STANDING_BY or not self.complete or number != self.number:
+                text = f"it is to have commit {number}, and has {self.number if self.complete else 'no complete copy'}"
+                raise self._refused(text)
+            self.epoch = epoch
+            return Taken.HAVE
         if self.complete and (epoch, number) == (self.epoch, self.number) and not part:
             return Taken.HAVE
         follows = number == self.number + 1 if self.complete else number >= self.number
@@ -99,6 +120,12 @@ class Role:
     def on_refused(self) -> None:
         """The standby has refused a commit of this server: another one leads."""
         self.state = State.GIVEN_UP
+
+    def _need_later(self, epoch: int) -> None:
+        if epoch <= self.epoch:
+            raise self._refused(
+                f"the decision has epoch {epoch}, and this server knows of epoch {self.epoch}"
+            )
 
     def _end(self, part: int) -> None:
         if part & ENDS:

@@ -31,20 +31,22 @@ class StandbyLink:
     """Sends changes and returns when the standby has them. One thread at a time uses it."""
 
     def __init__(self, address: str) -> None:
+        """Without a connection, which `reconnect` opens."""
         self._address = address
-        self._channel = self._connect()
-        self._is_local = self._channel.sock.family == socket.AF_UNIX
+        self._channel: wire.Channel | None = None
+        self._is_local = False
         self._unanswered = self._large = 0  # commits since the last answer, and those of them that are large
 
     @property
     def sent_bytes(self) -> int:
         """How many bytes were sent so far."""
-        return self._channel.sent_bytes
+        return 0 if self._channel is None else self._channel.sent_bytes
 
     def reconnect(self) -> None:
-        """Opens a new connection in place of one that was cut. Raises OSError when that fails."""
+        """Opens a connection, in place of one that was cut. Raises OSError when that fails."""
         self.close()
         self._channel = self._connect()
+        self._is_local = self._channel.sock.family == socket.AF_UNIX
         self._unanswered = self._large = 0
 
     def _connect(self) -> wire.Channel:
@@ -57,6 +59,9 @@ class StandbyLink:
 
     def send(self, epoch: int, number: int, part: int, changes: Changes, wants_answer: bool = False) -> None:
         """Sends changes; returns when the standby has them. Raises what the standby answers, or OSError."""
+        channel = self._channel
+        if channel is None:
+            raise ConnectionError(f"there is no connection to {self._address}")
         self._unanswered += 1
         self._large += sum(a.nbytes for a in changes.arrays) >= _LARGE_BYTES
         is_quiet = (
@@ -66,11 +71,11 @@ class StandbyLink:
             and self._large <= _MAX_LARGE_UNANSWERED
         )
         fields = Replicate(epoch, number, QUIET if is_quiet else part, changes.described()).encode()
-        self._channel.send(REPLICATE, fields, changes.arrays)
+        channel.send(REPLICATE, fields, changes.arrays)
         if is_quiet:
             return
         self._unanswered = self._large = 0
-        answer = self._channel.receive()
+        answer = channel.receive()
         if answer.kind == FAILED:
             raise peers.failure(answer)
 
@@ -85,5 +90,6 @@ class StandbyLink:
 
     def close(self) -> None:
         """Ends the connection, and wakes whoever waits for an answer."""
-        with contextlib.suppress(OSError):
-            self._channel.close()
+        if self._channel is not None:
+            with contextlib.suppress(OSError):
+                self._channel.close()

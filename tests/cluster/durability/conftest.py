@@ -52,6 +52,16 @@ class Pair:
         standby = self.places[1 - seat] if with_standby else ""
         return self.tell(seat, messages.Lead(TASK, self.epoch, standby, self.places))
 
+    def stand_down(self, seat):
+        """The guard's decision that the server in a seat leads no more."""
+        self.epoch += 1
+        return self.tell(seat, messages.StandDown(TASK, self.epoch))
+
+    def hand_over(self, seat):
+        """The server in a seat leads no more, and the other one leads with it as its standby."""
+        self.stand_down(seat)
+        return self.lead(1 - seat, with_standby=True)
+
     def fail_over(self):
         """The first server is lost, and the second one leads."""
         self.servers[0].stop()

@@ -6,7 +6,7 @@ import pytest
 
 import tensorfleet as tf
 from tensorfleet.cluster.durability.role import Action, Role, State, Taken
-from tensorfleet.cluster.messages import BEGINS, ENDS, GIVEN_UP
+from tensorfleet.cluster.messages import BEGINS, ENDS, GIVEN_UP, KEEPS
 
 TASK = "/job:ps/replica:0/task:0"
 
@@ -85,10 +85,47 @@ def test_a_server_that_was_refused_never_leads_again_with_its_old_state():
         role.on_lead(5, with_standby=False)
 
 
+def test_a_leader_that_stands_down_has_all_of_the_state_and_may_lead_again():
+    role = leading(epoch=1)
+    role.on_stand_down(2, 7)
+    assert (role.state, role.complete, role.number) == (State.STANDING_BY, True, 7)
+    with pytest.raises(tf.errors.FailedPreconditionError, match="knows of epoch 2"):
+        role.on_lead(2, with_standby=False)
+    assert role.on_lead(3, with_standby=False) is Action.TAKE_OVER
+
+
+@pytest.mark.parametrize("state", [State.WAITING, State.STANDING_BY, State.GIVEN_UP])
+def test_only_a_leader_stands_down(state):
+    with pytest.raises(tf.errors.FailedPreconditionError, match="it does not lead"):
+        Role(TASK, state).on_stand_down(1, 0)
+
+
+def test_a_leader_does_not_stand_down_by_an_old_decision():
+    with pytest.raises(tf.errors.FailedPreconditionError, match="knows of epoch 3"):
+        leading(epoch=3).on_stand_down(3, 0)
+
+
+def test_a_server_that_stood_down_takes_commits_from_the_one_that_has_the_same_state():
+    role = leading(epoch=1)
+    role.on_stand_down(2, 7)
+    assert role.on_copy(3, 7, KEEPS) is Taken.HAVE
+    assert role.on_copy(3, 8, 0) is Taken.TAKE
+
+
+def test_a_standby_with_another_state_is_not_kept():
+    for role in (standby(number=6), Role(TASK, State.STANDING_BY), Role(TASK, State.GIVEN_UP)):
+        with pytest.raises(tf.errors.FailedPreconditionError, match="it is to have commit 7, and has"):
+            role.on_copy(3, 7, KEEPS)
+    with pytest.raises(tf.errors.AbortedError, match=GIVEN_UP):
+        leading(epoch=4).on_copy(3, 7, KEEPS)
+
+
 EVENTS = [("lead", server, with_standby) for server in (0, 1) for with_standby in (False, True)]
 EVENTS += [("begin", server, None) for server in (0, 1)]
 EVENTS += [("end", server, None) for server in (0, 1)]
 EVENTS += [("commit", server, None) for server in (0, 1)]
+EVENTS += [("stand down", server, None) for server in (0, 1)]
+EVENTS += [("keep", server, None) for server in (0, 1)]
 
 
 @pytest.mark.parametrize("first", EVENTS, ids=lambda event: "-".join(map(str, event)))
@@ -109,8 +146,20 @@ def test_in_no_order_of_events_two_servers_commit_in_one_epoch_or_a_commit_is_lo
                     assert leaders.setdefault(epoch, server) == server
                     assert told <= kept[server], "a server leads that lacks a commit"
                     copying = [False, False]
+                elif kind == "keep" and role.state is State.STANDING_BY:
+                    epoch += 1
+                    role.need_to_take_over(epoch)
+                    other.on_copy(epoch, role.number, KEEPS)
+                    role.on_lead(epoch, with_standby=True)
+                    assert leaders.setdefault(epoch, server) == server
+                    assert told <= kept[server] & kept[1 - server], (
+                        "a server leads or stands by that lacks a commit"
+                    )
                 elif role.state is not State.LEADING:
                     continue
+                elif kind == "stand down" and other.complete and other.epoch == role.epoch:
+                    epoch += 1
+                    role.on_stand_down(epoch, other.number)
                 elif kind == "begin":
                     other.on_copy(role.epoch, len(told), BEGINS)
                     kept[1 - server] = set()
