@@ -48,6 +48,20 @@ def find_run(name: str | None) -> KnownRun:
     """
     if name is not None and name.startswith(_SCHEME):
         return _cluster_at(name)
+    entry = find_entry(name)
+    if entry.get("token"):
+        secure(token=entry["token"])
+    places = {label: task.get("address") or task.get("inspect") for label, task in entry["tasks"].items()}
+    addresses = {label: place for label, place in places.items() if place}
+    logs = Path(entry["logs"]) if entry["logs"] else None
+    return KnownRun(entry["name"], addresses, logs, entry["script"], entry["tasks"])
+
+
+def find_entry(name: str | None) -> dict[str, Any]:
+    """What the registry has about the run of that name on this machine, or about the only one if `name` is None.
+
+    Raises `typer.BadParameter`, which says what there is instead.
+    """
     known = list(runs())
     running = f"Running: {', '.join(entry['name'] for entry in known)}." if known else "No runs."
     matches = [entry for entry in known if name in (None, entry["name"])]
@@ -62,13 +76,7 @@ def find_run(name: str | None) -> KnownRun:
                 "instead, such as grpc://127.0.0.1:2222; `tensorfleet ps` lists them."
             )
         raise typer.BadParameter(f"There are several runs. {running} Give a name.")
-    entry = matches[0]
-    if entry.get("token"):
-        secure(token=entry["token"])
-    places = {label: task.get("address") or task.get("inspect") for label, task in entry["tasks"].items()}
-    addresses = {label: place for label, place in places.items() if place}
-    logs = Path(entry["logs"]) if entry["logs"] else None
-    return KnownRun(entry["name"], addresses, logs, entry["script"], entry["tasks"])
+    return matches[0]
 
 
 def _cluster_at(target: str) -> KnownRun:

@@ -55,9 +55,15 @@ class Entry:
             "logs": str(log_dir) if log_dir else None,
             "launcher": os.getpid(),
             "started": _started(os.getpid()),
+            "control": None,
             "tasks": {},
         }
-        self._path = directory() / f"{name}-{os.getpid()}.json"
+        self.token = token
+        self.path = directory() / f"{name}-{os.getpid()}.json"
+
+    def controlled_at(self, path: Path, token: str) -> None:
+        """Where the launcher takes requests of other commands (control.py), and the token that they need."""
+        self._content["control"] = {"socket": str(path), "token": token}
 
     def update(
         self,
@@ -75,18 +81,18 @@ class Entry:
         entry = {"pid": pid, "address": address, "state": state, "where": where or f"pid {pid}"}
         self._content["tasks"][label] = {**entry, **({"inspect": inspect} if inspect else {})}
         with contextlib.suppress(OSError):  # a run is not worth less for not being listed
-            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            if not _is_ours(self._path.parent):
+            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            if not _is_ours(self.path.parent):
                 return
             # Replaced as a whole: `tensorfleet ps` may be reading it.
-            new = self._path.with_suffix(".new")
+            new = self.path.with_suffix(".new")
             with open(new, "w", opener=_for_us_alone) as file:
                 json.dump(self._content, file)
-            new.replace(self._path)
+            new.replace(self.path)
 
     def remove(self) -> None:
         """The run is over."""
-        self._path.unlink(missing_ok=True)
+        self.path.unlink(missing_ok=True)
 
 
 def _for_us_alone(path: str, flags: int) -> int:
@@ -105,6 +111,7 @@ def runs() -> Iterator[dict[str, Any]]:
             yield content
         else:
             path.unlink(missing_ok=True)
+            path.with_suffix(".sock").unlink(missing_ok=True)
 
 
 def _is_ours(path: Path) -> bool:

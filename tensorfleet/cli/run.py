@@ -12,9 +12,10 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from tensorfleet.base.run_status import ALONE, STATUS
+from tensorfleet.cli.control import ControlServer, Handler
 from tensorfleet.cli.dashboard.launched import LaunchedPage
 from tensorfleet.cli.engines.base import EngineError, RunEngine, RunningTask, Wanted
 from tensorfleet.cli.engines.child import free_ports
@@ -160,6 +161,7 @@ class Launcher:
         self._entry = Entry(
             settings.name, settings.script, log_dir, token, where, engine.name, settings.grace
         )
+        self._control: ControlServer | None = None
         self._running: dict[str, RunningTask] = {}
         self._started: set[str] = set()
         self._failed: list[str] = []
@@ -197,12 +199,26 @@ class Launcher:
         """Both servers of a durable task are gone."""
         self._events.put(_Lost(label, cause, text))
 
+    # -- what other commands ask for: from threads of their own -----------------------------------------
+
+    def _handlers(self) -> dict[str, Handler[Any]]:
+        """What this run can be asked for, by name."""
+        return {}
+
+    def _open_control(self) -> ControlServer | None:
+        try:
+            return ControlServer(self._entry, self._handlers())
+        except OSError as error:  # a run is not worth less for not being asked
+            self._output.note(f"Other commands cannot ask this run for anything: {error}.")
+            return None
+
     # -- the loop ------------------------------------------------------------------------------------
 
     def go(self) -> int:
         """Starts everything and stays until everything has ended."""
         try:
             with self._signals():
+                self._control = self._open_control()
                 for label in self._policy.running:
                     self._start(label)
                 for label in self._policy.seeking:
@@ -225,6 +241,8 @@ class Launcher:
             if self._guards is not None:
                 self._guards.close()
             self._moves.close()
+            if self._control is not None:
+                self._control.close()
             self._entry.remove()
             for path in (*self._statuses.values(), *([self._alone] if self._statuses else [])):
                 with contextlib.suppress(OSError):  # there is no such folder, or it is not ours

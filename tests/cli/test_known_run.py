@@ -77,7 +77,7 @@ def test_nobody_at_an_address_is_an_error_that_names_it():
 def test_two_runs_of_one_name_are_told_apart_by_address():
     for launcher in ("a", "b"):
         entry = registered("digits")
-        entry._path = entry._path.with_name(f"digits-{launcher}.json")
+        entry.path = entry.path.with_name(f"digits-{launcher}.json")
         entry.update("ps/0", 12, "localhost:2222", "running")
     with pytest.raises(typer.BadParameter, match="3 runs are named digits .*grpc://127.0.0.1:2222"):
         find_run("digits")
