@@ -1,5 +1,5 @@
 # Written by tools/make_stubs.py.
-from tensorfleet.api.train.sync_replicas import dropped_gradients as dropped_gradients
+from tensorfleet.api.train.dropped_gradients import dropped_gradients as dropped_gradients
 from tensorfleet.cluster.transport.token import secure as secure
 from tensorfleet.fleet.placement import explain_placement as explain_placement
 from tensorfleet.fleet.staleness import StalenessOptimizer as StalenessOptimizer

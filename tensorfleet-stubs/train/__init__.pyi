@@ -119,5 +119,5 @@ from tensorfleet.train import experimental as experimental
 from tensorfleet.train import queue_runner as queue_runner
 import builtins
 import typing
-def SyncReplicasOptimizerV2(opt: typing.Any, replicas_to_aggregate: builtins.int, total_num_replicas: builtins.int | None = ..., variable_averages: typing.Any = ..., variables_to_average: typing.Any = ..., use_locking: builtins.bool = ..., name: builtins.str = ..., replica_id: typing.Any = ...) -> typing.Any: ...
+def SyncReplicasOptimizerV2(opt: typing.Any, replicas_to_aggregate: typing.Any, total_num_replicas: builtins.int | None = ..., variable_averages: typing.Any = ..., variables_to_average: typing.Any = ..., use_locking: builtins.bool = ..., name: builtins.str = ..., replica_id: typing.Any = ...) -> typing.Any: ...
 piecewise_constant_decay = _piecewise_constant_decay

@@ -16,6 +16,7 @@ from tensorfleet.cli.dashboard_command import dashboard as _dashboard
 from tensorfleet.cli.guard_command import guard
 from tensorfleet.cli.logs_command import logs
 from tensorfleet.cli.move_command import move
+from tensorfleet.cli.scale_command import scale
 from tensorfleet.cli.standby_command import standby
 from tensorfleet.cli.trace_command import trace
 
@@ -61,6 +62,7 @@ app.command(context_settings={"allow_interspersed_args": False, "ignore_unknown_
 app.command()(trace)
 app.command()(logs)
 app.command()(move)
+app.command()(scale)
 
 
 @app.command()

@@ -13,6 +13,9 @@ _TERMINATE_SECONDS = 2.0  # from asking a task to end until it is killed
 _INTERRUPT_SECONDS = 1.5  # the same after Ctrl-C: somebody is waiting for the prompt
 _MAX_MOVES = 3  # of a task whose machine is lost: machines that die again and again need a person
 _QUICK_SECONDS, _MAX_QUICK_DEATHS = 10.0, 3  # a worker that is killed so soon, so often, is not unlucky
+#: how long a worker may take to save when the run is scaled to fewer, if the user has set no grace
+LEAVE_SECONDS = 10.0
+_KILL_MARGIN_SECONDS = 1.0  # a task that is given notice ends itself at the end of that time
 _MAX_PAUSE_SECONDS = 60.0  # before a standby that dies again and again is started once more
 # How a task ends that was taken away: killed or told to leave by its machine, or gone after notice (base/platform/notice.py).
 _TAKEN_AWAY = (-signal.SIGKILL, -signal.SIGTERM, 128 + signal.SIGKILL, 128 + signal.SIGTERM)
@@ -35,6 +38,19 @@ class Send(NamedTuple):
 
     label: str
     number: int
+
+
+class ScaleError(Exception):
+    """A run cannot have that number of workers. The text is for the user."""
+
+
+class Scaled(NamedTuple):
+    """What a run does to get another number of workers."""
+
+    actions: list[Start | Send | Seek]
+    #: the workers that are to come, and those that are told to leave
+    joining: list[str]
+    leaving: list[str]
 
 
 @dataclass
@@ -73,6 +89,10 @@ class _TaskState:
     replaced: bool = False
     #: when it is started again
     starts_at: float | None = None
+    #: the run has been scaled to fewer workers: nobody looks for a place for it
+    parked: bool = False
+    #: when it is killed, once it has been told to leave for that
+    leaves_by: float | None = None
 
 
 @dataclass
@@ -100,20 +120,27 @@ class Policy:
         elastic: bool = False,
         placed: bool = True,
         durable: bool = False,
+        parked: bool = False,
     ) -> None:
-        """A task that has been started, or, if it is not `placed`, one that a place is looked for.
+        """A task that has been started, or, if it is not `placed`, one that a place is looked for unless it is `parked`.
 
         The end of a `durable` one is no failure: `on_restart` or `on_lost` follows.
         """
         self.tasks[label] = _TaskState(
-            serves, restarts, elastic, running=placed, seeking=not placed, durable=durable
+            serves,
+            restarts,
+            elastic,
+            running=placed,
+            seeking=not placed and not parked,
+            durable=durable,
+            parked=parked,
         )
 
     @property
     def deadline(self) -> float | None:
         """When `on_time` has something to do."""
-        starts = [task.starts_at for task in self.tasks.values() if task.starts_at is not None]
-        return min([*starts, *([self._kill_at] if self._kill_at is not None else [])], default=None)
+        times = [t for task in self.tasks.values() for t in (task.starts_at, task.leaves_by) if t is not None]
+        return min([*times, *([self._kill_at] if self._kill_at is not None else [])], default=None)
 
     @property
     def running(self) -> list[str]:
@@ -128,7 +155,7 @@ class Policy:
     @property
     def one_is_left(self) -> bool:
         """Whether exactly one of the tasks that do not serve others is left."""
-        workers = [task.running for task in self.tasks.values() if not task.serves]
+        workers = [task.running for task in self.tasks.values() if not task.serves and not task.parked]
         return len(workers) > 1 and sum(workers) == 1
 
     @property
@@ -149,7 +176,10 @@ class Policy:
             task.placeless |= lost
             return self._again(label, now) if task.replaced else []
         actions: list[Start | Send | Seek] = []
-        if (code != 0 or lost) and not self.stopping:
+        if task.leaves_by is not None and not self.stopping:
+            if self._left(task):
+                return [Seek(label)]
+        elif (code != 0 or lost) and not self.stopping:
             comeback = self._comeback(label, task, now, lost)
             if comeback:
                 return comeback
@@ -174,6 +204,54 @@ class Policy:
             return []
         task.seeking, task.running, task.code, task.started = False, True, None, now
         return [Start(label)]
+
+    def on_scale(self, count: int, now: float) -> Scaled:
+        """The user wants so many of the workers that may come and go. Raises ScaleError."""
+        workers = [label for label, task in self.tasks.items() if task.elastic]
+        self._check_scale(count, workers)
+        joining = [label for label in workers[:count] if self._unpark(self.tasks[label])]
+        leaving = [label for label in workers[count:] if self._park(self.tasks[label], now)]
+        actions: list[Start | Send | Seek] = [Send(label, signal.SIGTERM) for label in leaving]
+        # One that still leaves comes back when it has left.
+        actions += [Seek(label) for label in joining if self.tasks[label].seeking]
+        return Scaled(actions, joining, leaving)
+
+    def _check_scale(self, count: int, workers: list[str]) -> None:
+        if not workers:
+            raise ScaleError(
+                "It was started with a fixed number of workers. Start it with --max-workers, such as --workers 2 "
+                "--max-workers 8, to scale it."
+            )
+        if count < 1:
+            raise ScaleError(f"It needs at least one worker, not {count}. `tensorfleet stop` ends a run.")
+        if count > len(workers):
+            raise ScaleError(
+                f"It has room for {len(workers)} workers, not {count}: its tasks were told of a cluster of that size. "
+                f"Start it with --max-workers {count} to have more."
+            )
+        if self.stopping or self._has_finished(""):
+            raise ScaleError("It is ending: its workers finish the training, or were told to stop.")
+
+    def _unpark(self, task: _TaskState) -> bool:
+        """Wants a worker again; True if it was not wanted."""
+        was_parked, task.parked = task.parked, False
+        if was_parked and not task.running:
+            task.seeking, task.quick_deaths = True, 0
+        return was_parked
+
+    def _park(self, task: _TaskState, now: float) -> bool:
+        """Wants a worker no more; True if it has to be told."""
+        task.parked, task.seeking = True, False
+        if not task.running or task.leaves_by is not None:
+            return False
+        task.leaves_by = now + (self.grace_seconds or LEAVE_SECONDS) + _KILL_MARGIN_SECONDS
+        return True
+
+    def _left(self, task: _TaskState) -> bool:
+        """A worker that was told to leave has ended; True if it is wanted again meanwhile."""
+        task.leaves_by = task.code = None
+        task.seeking, task.quick_deaths = not task.parked and not self._has_finished(""), 0
+        return task.seeking
 
     def on_restart(self, label: str, now: float) -> list[Start | Send | Seek]:
         """The guard wants a standby in the place of one of the two servers of a durable task."""
@@ -233,6 +311,10 @@ class Policy:
         """Time has passed."""
         due = [n for n, task in self.tasks.items() if task.starts_at is not None and task.starts_at <= now]
         actions = [action for label in due for action in self._started_again(label, now)]
+        late = [n for n, task in self.tasks.items() if task.leaves_by is not None and task.leaves_by <= now]
+        for label in late:
+            self.tasks[label].leaves_by = float("inf")  # told once
+            actions.append(Send(label, signal.SIGKILL))
         if self._kill_at is None or now < self._kill_at:
             return actions
         self._kill_at = None
@@ -297,6 +379,7 @@ class Policy:
 
     def _work_is_done(self) -> bool:
         workers = [task for task in self.tasks.values() if not task.serves]
+        workers = [task for task in workers if task.running or not task.parked]
         at_work = any(task.running or (task.seeking and not task.elastic) for task in workers)
         if at_work or not workers:
             return False

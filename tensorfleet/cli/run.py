@@ -23,9 +23,10 @@ from tensorfleet.cli.failure import Reason, lost_in, reason_in, report
 from tensorfleet.cli.moves import Moves
 from tensorfleet.cli.output import JsonOutput, Output, Progress, log_path
 from tensorfleet.cli.plan import INSPECT, LOG_FORMAT, MADE, NOTICE, STAYS, TOKEN, Place, Task
-from tensorfleet.cli.policy import Failure, Policy, Seek, Send, Start
+from tensorfleet.cli.policy import LEAVE_SECONDS, Failure, Policy, Seek, Send, Start
 from tensorfleet.cli.registry import Entry
 from tensorfleet.cli.replicas import ServerPair
+from tensorfleet.cli.scaling import Decision, ScaleRequest, Scaling
 from tensorfleet.cli.server_moves import MOVE, ServerMoves
 
 if TYPE_CHECKING:
@@ -72,7 +73,11 @@ class _Lost(NamedTuple):
     text: str
 
 
-_Event: TypeAlias = _Line | _Exit | _Found | _Signal | _Note | _Restart | _Lost
+class _Call(NamedTuple):
+    decide: Decision
+
+
+_Event: TypeAlias = _Line | _Exit | _Found | _Signal | _Note | _Restart | _Lost | _Call
 
 
 class _NeverStarted:
@@ -99,6 +104,8 @@ class RunSettings:
     grace: float | None = None
     #: jobs whose tasks may come and go
     elastic: frozenset[str] = frozenset()
+    #: more of them come only when the user says so: `tensorfleet scale`
+    scaled_by_hand: bool = False
     #: where a task tells of a cluster that has more tasks than these
     made: Path | None = None
 
@@ -149,6 +156,7 @@ class Launcher:
                 elastic=task.job in settings.elastic,
                 placed=task.label not in unplaced,
                 durable=task.label in self._durable,
+                parked=settings.scaled_by_hand and task.label in unplaced,
             )
         self._progress = Progress(self._start_time, self._statuses)
         token = tasks[0].environment.get(TOKEN) or os.environ.get(TOKEN, "")
@@ -209,7 +217,13 @@ class Launcher:
 
     def _handlers(self) -> dict[str, Handler[Any]]:
         """What this run can be asked for, by name."""
-        return {MOVE: self._server_moves.handler}
+        jobs = {task.job for task in self._tasks.values()}
+        scaling = Scaling(self._policy, self.call, self._output.note, len(jobs & {"chief", "master"}))
+        return {"scale": Handler(ScaleRequest, scaling.answer), MOVE: self._server_moves.handler}
+
+    def call(self, decide: Decision) -> None:
+        """Has something decided in the thread of the launcher, and done."""
+        self._events.put(_Call(decide))
 
     def _open_control(self) -> ControlServer | None:
         try:
@@ -270,8 +284,9 @@ class Launcher:
         stays = self._settings.restarts or self._settings.elastic or task.label in self._durable
         if task.serves and stays:
             added[STAYS] = "1"
-        if self._settings.grace and not task.serves:
-            added[NOTICE] = f"{self._settings.grace:g}"
+        leaves = LEAVE_SECONDS if task.job in self._settings.elastic else None
+        if (grace := self._settings.grace or leaves) and not task.serves:
+            added[NOTICE] = f"{grace:g}"
         return replace(task, environment={**task.environment, **added})
 
     def _print_the_rest(self) -> None:
@@ -328,6 +343,8 @@ class Launcher:
                 return self._policy.on_restart(label, now)
             case _Lost():
                 return self._take_lost(event, now)
+            case _Call(decide):
+                return decide(now)
         return []
 
     def _take_lost(self, event: _Lost, now: float) -> list[Start | Send | Seek]:
@@ -352,13 +369,16 @@ class Launcher:
         label, code, lost = event
         running = self._running.pop(label)
         stopping = self._policy.stopping
+        leaves = self._policy.tasks[label].leaves_by is not None
         actions = self._policy.on_exit(label, code, now, lost is not None)
         comes_back = actions[:1] in ([Start(label)], [Seek(label)])
-        if lost and not stopping and label not in self._durable:
+        if leaves and not stopping:
+            self._output.note(f"{label} has left.")
+        elif lost and not stopping and label not in self._durable:
             then = "Looking for another place" if comes_back else "It does not come back"
             self._output.note(f"{label} is lost: {lost}. {then}.")
         # A worker that leaves after another has finished has not failed, nor has one that comes back.
-        failed = (code != 0 or lost) and not stopping and not comes_back
+        failed = (code != 0 or lost) and not stopping and not comes_back and not leaves
         failed = bool(failed and self._policy.failure)
         if failed:
             self._failed.append(label)

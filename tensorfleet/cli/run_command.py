@@ -63,6 +63,15 @@ def run(
             rich_help_panel=_TASKS,
         ),
     ] = None,
+    max_workers: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Leave room for up to N workers, which `tensorfleet scale` starts and stops while the run goes on.",
+            rich_help_panel=_TASKS,
+        ),
+    ] = None,
     on: Annotated[
         str | None,
         typer.Option(
@@ -269,9 +278,9 @@ def run(
         )
     _check_replicas(replicas, on, print_manifests, dry_run)
     given = list(arguments or [])
-    most, least = _numbers_of_workers(workers)
+    most, least = _numbers_of_workers(workers, max_workers)
     # `run train.py --ps 2` is a frequent slip. Counts after the script are ours only if none came before it.
-    if ps is None and workers is None and not chief and not job and cluster is None:
+    if ps is None and most is None and not chief and not job and cluster is None:
         given, behind = _counts_behind(Path(script), given)
         ps, most = behind.get("ps"), behind.get("workers")
     wishes = planning.Wishes(
@@ -305,7 +314,7 @@ def run(
     )
     try:
         engine = make_engine(on, options)
-        asked = Asked(ps, most, chief, evaluator, _numbers(job or []), least)
+        asked = Asked(ps, most, chief, evaluator, _numbers(job or []), least, max_workers is not None)
         resources = TaskResources(cpus_per_task, _bytes_of(memory), gpus_per_worker or 0)
         request = RunRequest.of(wishes, asked, engine, resources, durable=replicas > 0)
         if dry_run or print_manifests:
@@ -322,6 +331,7 @@ def run(
         keep_going=keep_going,
         grace=grace if grace is not None or on == "local" else _GRACE_SECONDS,
         elastic=request.elastic,
+        scaled_by_hand=asked.scaled_by_hand,
     )
     guesses = asked.is_nothing and not evaluator and on == "local"
     go = PlannedRun(request, engine, settings, _output_of(log_format, tui), guesses)
@@ -381,8 +391,10 @@ def _output_of(log_format: str, tui: bool) -> MakeOutput:
     return lambda labels, logs: Output(labels, sys.stdout, logs)
 
 
-def _numbers_of_workers(text: str | None) -> tuple[int | None, int | None]:
-    """The most workers, and the least if that is another number."""
+def _numbers_of_workers(text: str | None, room: int | None) -> tuple[int | None, int | None]:
+    """The most workers, and the least if that is another number or there is `room` for more."""
+    if room is not None:
+        return _with_room(text or "1", room)
     if text is None:
         return None, None
     least, colon, most = text.rpartition(":")
@@ -397,6 +409,15 @@ def _numbers_of_workers(text: str | None) -> tuple[int | None, int | None]:
             param_hint="--workers",
         )
     return int(most), int(least) if colon and int(least) < int(most) else None
+
+
+def _with_room(text: str, room: int) -> tuple[int, int]:
+    if not text.isdecimal() or not 1 <= int(text) <= room:
+        raise typer.BadParameter(
+            f"--workers {text} does not go with --max-workers {room}. Give the number of workers to begin with, 1 to {room}.",
+            param_hint="--workers",
+        )
+    return room, int(text)
 
 
 def _bytes_of(text: str | None) -> int | None:

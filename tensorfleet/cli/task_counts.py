@@ -22,6 +22,8 @@ class Asked:
     jobs: dict[str, int] = field(default_factory=dict)  # by other names
     #: the run begins with so many workers, and takes more, up to `workers`, as there is room
     least_workers: int | None = None
+    #: it takes more only when the user says so: `tensorfleet scale`
+    scaled_by_hand: bool = False
 
     @property
     def is_nothing(self) -> bool:

@@ -6,6 +6,10 @@ for the lost ones to be started again, and then an error that says what happened
 
 A replica that ended in good order has finished the training. The others get one more token each, so that they can see
 that the last step was reached. If they wait once more, they get the error that ends a loop in good order too.
+
+With `follows`, an update is made of the gradients of the replicas that are there: the chief waits until each of them
+waits for a token (it has handed in its gradient then), makes the update, and puts in one token for each. Who leaves is
+not waited for, and who joins takes part in the next update.
 """
 
 from __future__ import annotations
@@ -17,7 +21,8 @@ from typing import TYPE_CHECKING
 
 from tensorfleet.base import errors, logging, settings
 from tensorfleet.base.platform.exit_threads import started
-from tensorfleet.state.queues import Attempt, Element, PutAttempt
+from tensorfleet.state.long_waits import Awaited
+from tensorfleet.state.queues import Attempt, Element, PutAttempt, Signal
 
 if TYPE_CHECKING:
     from tensorfleet.graph.kernel_types import HostContext, Resources
@@ -42,9 +47,57 @@ class RosterMember:
         self.owner: str = session.owner
         self.waiting: list[Attempt] = []
 
+    @property
+    def waits(self) -> bool:
+        """Whether it waits for a token."""
+        return any(not attempt.done for attempt in self.waiting)
+
     def clear(self) -> None:
         """The session has ended."""
         self._roster.left(self, self._session.finished)
+
+
+class ChiefMark:
+    """The session that makes the updates. Its session's end clears it."""
+
+    def __init__(self, roster: Roster) -> None:
+        self._roster = roster
+
+    def clear(self) -> None:
+        """The session has ended."""
+        self._roster.chief_left(self)
+
+
+class RoundAttempt(Attempt):
+    """Waits until all replicas that are there wait for a token."""
+
+    __slots__ = ("count",)
+    verb = "AwaitReplicas"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = 0
+
+
+class Rounds(Awaited):
+    """The waits of the chief for the replicas that are there."""
+
+    def __init__(self, roster: Roster, name: str) -> None:
+        super().__init__()
+        self.name = name
+        self._roster = roster
+
+    def fullness(self) -> str:
+        """Who is waited for, in words."""
+        return self._roster.missing()
+
+    def submit(self, attempt: RoundAttempt) -> bool:
+        """Begins a wait; True when it is over at once."""
+        return self._roster.begin_round(attempt)
+
+    def withdraw(self, attempt: RoundAttempt) -> bool:
+        """Ends a wait; False when it is over already."""
+        return self._roster.end_round(attempt)
 
 
 class Roster:
@@ -53,6 +106,10 @@ class Roster:
     def __init__(self, queue: Queue) -> None:
         self._queue = queue
         self.replicas = self.aggregate = 0  # in all, and of how many gradients an update is made
+        self.follows = False  # an update is made of the gradients of those that are there
+        self.rounds = Rounds(self, queue.name)
+        self._updating: list[RoundAttempt] = []  # of the chief, which waits until all wait for tokens
+        self._chief_mark: ChiefMark | None = None
         self.over = False  # the chief has said that it makes no more updates
         self._chief: Callable[[], object] = lambda: None  # the chief's session, once it has begun
         self._lock = threading.Lock()
@@ -85,12 +142,56 @@ class Roster:
             if not self.over:
                 self._finished.clear()  # that was another training
 
-    def put(self, tokens: Sequence[Element], of_update: bool) -> None:
-        """Notes tokens that are put in."""
+    def put(self, tokens: Sequence[Element], of_update: bool) -> Sequence[Element]:
+        """Notes tokens that are put in; gives those to put in, which may be more or fewer where replicas come and go."""
         with self._lock:
             self._last = tokens[-1]
             if of_update:
                 self._released = False
+            if not self.follows:
+                return tokens
+            # At the end of the training also for those that do not wait yet: nobody puts in a token for them later.
+            takers = sum(m.waits or not of_update for m in self._members)
+            return [tokens[-1]] * takers
+
+    # -- the chief of replicas that come and go -------------------------------------------------------
+
+    def await_all(self, ctx: HostContext, complete: Callable[[RoundAttempt], None]) -> int:
+        """Waits until all replicas that are there wait, as `complete` waits for an attempt; gives their number."""
+        mark = ctx.private.get("", "replica", f"{self._queue.name} updates", lambda: ChiefMark(self))
+        with self._lock:
+            self._chief_mark = mark
+        attempt = RoundAttempt()
+        complete(attempt)
+        return attempt.count
+
+    def begin_round(self, attempt: RoundAttempt) -> bool:
+        """Has an attempt end when all wait."""
+        with self._lock:
+            attempt.event = Signal()
+            self._updating.append(attempt)
+            self._look()
+            return attempt.done
+
+    def end_round(self, attempt: RoundAttempt) -> bool:
+        """Forgets an attempt; False when it is done."""
+        with self._lock:
+            if attempt.done:
+                return False
+            self._updating.remove(attempt)
+            return True
+
+    def chief_left(self, mark: ChiefMark) -> None:
+        """The chief's session has ended, unless another has taken its place."""
+        with self._lock:
+            if self._chief_mark is mark:
+                self._chief_mark = None
+            self._look()
+
+    def missing(self) -> str:
+        """The replicas that do not wait, in words."""
+        at_work = [m.owner for m in list(self._members) if not m.waits]
+        return f"waiting for the gradients of {', '.join(at_work)}" if at_work else "no replica has joined"
 
     def _join(self, session: Resources) -> RosterMember:
         member = RosterMember(self, session)
@@ -116,11 +217,21 @@ class Roster:
             self._look()
 
     def stuck(self) -> bool:
-        """Whether replicas have gone and all others wait. The caller holds the lock."""
-        waiting = self._members and all(m.waiting for m in self._members)
-        return bool(self._gone and waiting and not self._queue.look()[0])
+        """Whether all wait and nobody will put in a token for them. The caller holds the lock."""
+        # Those that have gone are missed, where their gradients are; else only the chief is.
+        missed = (self.over or self._chief_mark is None) if self.follows else True
+        return bool(self._gone and missed and self._all_wait())
+
+    def _all_wait(self) -> bool:
+        """Whether all wait, and there are no tokens that they have not taken yet."""
+        return bool(self._members) and all(m.waits for m in self._members) and not self._queue.look()[0]
 
     def _look(self) -> None:
+        if self._updating and self._all_wait():
+            attempts, self._updating = self._updating, []
+            for attempt in attempts:
+                attempt.count = len(self._members)
+                attempt.finish()
         if not self.stuck():
             if self._timer is not None:
                 self._timer.cancel()
@@ -166,15 +277,23 @@ class Roster:
 
     def _error(self) -> errors.OpError:
         gone = ", ".join(sorted(set(self._gone)))
+        of_all = "" if self.follows else f" of {self.replicas} replicas"
         left = ", ".join(sorted({m.owner for m in self._members}))
         if self.over or self._finished:
             ended = ", ".join(sorted(self._finished)) or "the chief"
             text = (
-                f"{OVER}: {ended} ended in good order ({gone} of {self.replicas} replicas have gone), and {left} "
+                f"{OVER}: {ended} ended in good order ({gone}{of_all} have gone), and {left} "
                 "waits for an update that nobody makes. To let all replicas end at the same step, let them stop by the "
                 "global step (StopAtStepHook with last_step), not by num_steps or the end of their own input."
             )
             return errors.OutOfRangeError(None, None, text)
+        if self.follows:
+            text = (
+                f"Synchronous training cannot go on: the chief, which makes the updates, ended or was lost ({gone} have "
+                f"gone), and {left} waited {patience():.0f} s for it. Start it again sooner, or set "
+                "TENSORFLEET_REPLICA_SECONDS to wait longer."
+            )
+            return errors.FailedPreconditionError(None, None, text)
         return errors.FailedPreconditionError(
             None,
             None,
@@ -189,4 +308,8 @@ class Roster:
         with self._lock:
             self._members, self._gone = [], []
             self._finished.clear()
+            for attempt in self._updating:
+                attempt.error = errors.CancelledError(None, None, f"Queue '{self._queue.name}' is gone.")
+                attempt.finish()
+            self._updating = []
             self._look()

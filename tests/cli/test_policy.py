@@ -1,12 +1,13 @@
 """What a run does when something happens: no process is needed to find out."""
 
+import contextlib
 import itertools
 import random
 import signal
 
 import pytest
 
-from tensorfleet.cli.policy import Policy, Seek, Send, Start
+from tensorfleet.cli.policy import Policy, ScaleError, Seek, Send, Start
 
 TERM, KILL, INT = signal.SIGTERM, signal.SIGKILL, signal.SIGINT
 
@@ -157,6 +158,15 @@ def elastic(workers=3, placed=2):
     return policy
 
 
+def scalable(workers, begins):
+    """One server, and workers of which some are there and the others are not wanted yet."""
+    policy = Policy()
+    policy.add("ps/0", True)
+    for i in range(workers):
+        policy.add(f"worker/{i}", False, elastic=True, placed=i < begins, parked=i >= begins)
+    return policy
+
+
 def test_a_worker_joins_when_there_is_a_place_for_it():
     policy = elastic()
     assert policy.seeking == ["worker/2"] and "worker/2" not in policy.running
@@ -193,6 +203,72 @@ def test_a_finished_worker_ends_an_elastic_run_whoever_waits_for_a_place():
     assert policy.on_place("worker/2", 62.0) == []
     policy.on_exit("ps/0", -TERM, 62.0)
     assert policy.exit_code == 0 and policy.failure is None
+
+
+def test_a_run_that_is_scaled_to_more_workers_looks_for_places_for_them():
+    policy = scalable(workers=4, begins=2)
+    assert policy.seeking == []
+    assert policy.on_scale(3, 1.0) == ([Seek("worker/2")], ["worker/2"], [])
+    assert policy.on_place("worker/2", 2.0) == [Start("worker/2")]
+    assert policy.on_scale(3, 3.0) == ([], [], [])
+
+
+def test_a_run_that_is_scaled_to_fewer_workers_tells_the_last_ones_to_leave():
+    policy = scalable(workers=4, begins=4)
+    told = [Send("worker/2", TERM), Send("worker/3", TERM)]
+    assert policy.on_scale(2, 1.0) == (told, [], ["worker/2", "worker/3"])
+    assert policy.on_exit("worker/2", 143, 2.0) == []
+    assert policy.deadline == 12.0
+    assert policy.on_time(12.0) == [Send("worker/3", KILL)]
+    assert policy.on_exit("worker/3", -KILL, 12.1) == []
+    assert policy.failure is None and policy.running == ["ps/0", "worker/0", "worker/1"]
+    policy.on_exit("worker/0", 0, 13.0)
+    assert policy.on_exit("worker/1", 0, 14.0) == [Send("ps/0", TERM)]
+
+
+def test_a_worker_that_is_wanted_again_while_it_leaves_comes_back_when_it_has_left():
+    policy = scalable(workers=2, begins=2)
+    policy.on_scale(1, 1.0)
+    assert policy.on_scale(2, 2.0) == ([], ["worker/1"], [])
+    assert policy.on_exit("worker/1", 143, 3.0) == [Seek("worker/1")]
+
+
+def test_a_place_that_comes_when_the_worker_is_not_wanted_any_more_is_not_used():
+    policy = scalable(workers=2, begins=1)
+    policy.on_scale(2, 1.0)
+    policy.on_scale(1, 2.0)
+    assert policy.on_place("worker/1", 3.0) == []
+
+
+def test_a_run_ends_when_its_workers_have_finished_whoever_was_told_to_leave():
+    policy = scalable(workers=2, begins=2)
+    policy.on_scale(1, 1.0)
+    policy.on_exit("worker/0", 0, 2.0)
+    assert policy.on_exit("worker/1", 143, 3.0) == [Send("ps/0", TERM)]
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [
+        (0, "It needs at least one worker, not 0. `tensorfleet stop` ends a run."),
+        (5, "It has room for 4 workers, not 5: .* Start it with --max-workers 5"),
+    ],
+)
+def test_a_run_is_not_scaled_beyond_its_room(count, text):
+    with pytest.raises(ScaleError, match=text):
+        scalable(workers=4, begins=2).on_scale(count, 1.0)
+
+
+def test_a_run_that_ends_is_not_scaled():
+    policy = scalable(workers=2, begins=1)
+    policy.on_signal(INT, 1.0)
+    with pytest.raises(ScaleError, match="It is ending"):
+        policy.on_scale(2, 2.0)
+
+
+def test_a_run_with_a_fixed_number_of_workers_is_not_scaled():
+    with pytest.raises(ScaleError, match="fixed number of workers. Start it with --max-workers"):
+        cluster().on_scale(1, 1.0)
 
 
 def test_a_worker_that_is_killed_soon_after_each_start_is_a_failure():
@@ -274,8 +350,12 @@ def test_random_runs_come_to_an_end_with_nothing_running(seed):
             break
         now = float(step)
         happens = draw.random()
+        actions = []
         if happens < 0.02:
             actions = policy.on_signal(draw.choice([INT, TERM]), now)
+        elif happens < 0.1 and comes_and_goes:
+            with contextlib.suppress(ScaleError):
+                actions = policy.on_scale(draw.randint(1, 3), now).actions
         elif happens < 0.4 and sought:
             label = draw.choice(sorted(sought))
             sought.discard(label)

@@ -9,6 +9,9 @@
 A token carries the global step. A replica adds its gradient together with its local step; a gradient that
 was computed for a step that is over is stale, and the accumulator drops it; it counts those of each replica.
 When too few replicas are left for an update, the queue of tokens ends the wait of the others with an error.
+
+With `replicas_to_aggregate="members"` the chief first waits until each replica that is there waits for a token: all have
+handed in their gradients then. It takes the mean of what has come, and puts in a token for each.
 """
 
 from __future__ import annotations
@@ -17,11 +20,11 @@ import atexit
 import contextlib
 import sys
 import threading
-import time
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 from tensorfleet.api.train.coordinator import Coordinator
+from tensorfleet.api.train.dropped_gradients import DroppedReport, dropped_gradients
 from tensorfleet.api.train.optimizer import Optimizer
 from tensorfleet.api.train.queue_runner import QueueRunner, failure_in, repeater
 from tensorfleet.api.train.session_manager import ready
@@ -35,8 +38,11 @@ from tensorfleet.graph.indexed_slices import IndexedSlices
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import GraphKeys, colocate_with, control_dependencies, device, name_scope
 from tensorfleet.ops.array.basic import group, no_op
+from tensorfleet.ops.array.stack import stack
+from tensorfleet.ops.math.reduce_functions import reduce_min
 from tensorfleet.ops.state.accumulators import OVER_ALL, ConditionalAccumulator, SparseConditionalAccumulator
-from tensorfleet.ops.state.queue_ops import AGGREGATE, FIRST_AND_LAST, REPLICAS
+from tensorfleet.ops.state.await_replicas import await_replicas
+from tensorfleet.ops.state.queue_ops import AGGREGATE, FIRST_AND_LAST, FOLLOWS, REPLICAS
 from tensorfleet.ops.state.queues import FIFOQueue
 
 if TYPE_CHECKING:
@@ -45,10 +51,10 @@ if TYPE_CHECKING:
     from tensorfleet.base.protos import RunOptions
     from tensorfleet.session.session import BaseSession
 
-# Often enough to see a slow replica while a program is watched; each report asks all tasks of the session.
-_REPORT_SECONDS = 30.0
 # A program that ends must not hang at its exit because a server is gone already.
 _RELEASE_TIMEOUT_MS = 2000
+#: instead of a number: an update is made of one gradient of each replica that is there
+MEMBERS: Literal["members"] = "members"
 
 
 @export("train.SyncReplicasOptimizer", "python.training.sync_replicas_optimizer.SyncReplicasOptimizer")
@@ -60,6 +66,8 @@ class SyncReplicasOptimizer(Optimizer):
 
     With more replicas in total (`total_num_replicas`) the others are backups: the first gradients count, late
     ones are dropped. With fewer, replicas work on several batches for one update.
+    With `replicas_to_aggregate="members"` replicas may come and go: an update is made of one gradient of each replica that
+    is there. A replica is there from its first gradient to the end of its session or process.
     `variable_averages` (an ExponentialMovingAverage) is applied to `variables_to_average` after each update.
 
     Pass `make_session_run_hook(is_chief)` to the `MonitoredTrainingSession` of every replica. With a
@@ -71,7 +79,7 @@ class SyncReplicasOptimizer(Optimizer):
     def __init__(
         self,
         opt: Optimizer,
-        replicas_to_aggregate: int,
+        replicas_to_aggregate: int | Literal["members"],
         total_num_replicas: int | None = None,
         variable_averages: ExponentialMovingAverage | None = None,
         variables_to_average: Iterable[Variable] | None = None,
@@ -81,21 +89,24 @@ class SyncReplicasOptimizer(Optimizer):
     ) -> None:
         if replica_id is not None:
             logging.log_first_n(logging.WARN, "SyncReplicasOptimizer needs no replica_id any more.", 1)
+        self._follows = _follows(replicas_to_aggregate, total_num_replicas)
+        # Where replicas come and go, a gradient is enough: those that are there have handed in theirs before.
+        aggregate = 1 if isinstance(replicas_to_aggregate, str) else replicas_to_aggregate
         if total_num_replicas is None:
-            total_num_replicas = replicas_to_aggregate
+            total_num_replicas = aggregate
         super().__init__(use_locking, name)
         logging.info(
             "SyncReplicasV2: replicas_to_aggregate=%s; total_num_replicas=%s",
             replicas_to_aggregate,
-            total_num_replicas,
+            replicas_to_aggregate if self._follows else total_num_replicas,
         )
         self._opt = opt
-        self._replicas_to_aggregate = replicas_to_aggregate
+        self._replicas_to_aggregate = aggregate
         self._total_num_replicas = total_num_replicas
         self._variable_averages = variable_averages
         self._variables_to_average = variables_to_average
         # Every replica gets one, and there are enough for the gradients that the next update needs.
-        self._tokens_per_step = max(total_num_replicas, replicas_to_aggregate)
+        self._tokens_per_step = max(total_num_replicas, aggregate)
         self._gradients_applied = False
         self._global_step: Any = None
         self._sync_token_queue: Any = None
@@ -198,10 +209,27 @@ class SyncReplicasOptimizer(Optimizer):
 
     def _make_runner(self, enqueue_ops: Sequence[Operation]) -> _UpdateRunner:
         queue = self._sync_token_queue.queue_ref.op
+        if self._follows:
+            queue._set_attr(FOLLOWS, True)
+            runner = _MembersRunner(self._sync_token_queue, enqueue_ops)
+            runner.gradients, runner.tokens = self._await_members()
         # The queue ends waits that nobody can satisfy: it must know how many replicas there are.
         queue._set_attr(REPLICAS, self._total_num_replicas)
         queue._set_attr(AGGREGATE, self._replicas_to_aggregate)
-        return _UpdateRunner(self._sync_token_queue, enqueue_ops)
+        return runner if self._follows else _UpdateRunner(self._sync_token_queue, enqueue_ops)
+
+    def _await_members(self) -> tuple[Tensor, Operation]:
+        """How many gradients each variable has at least, once all replicas wait for tokens; and what gives them tokens."""
+        with device(self._global_step.device):
+            here = await_replicas(self._sync_token_queue.queue_ref)
+        counts = []
+        with control_dependencies([here]):
+            for accumulator, place in self._accumulator_list:
+                with device(place):
+                    counts.append(accumulator.num_accumulated())
+        with device(self._global_step.device):
+            tokens = apply("Fill", [1], self._global_step, name="Fill")
+            return reduce_min(stack(counts)), self._sync_token_queue.enqueue_many((tokens,))
 
     def _set_steps(self) -> list[Operation]:
         ops = []
@@ -223,7 +251,11 @@ class SyncReplicasOptimizer(Optimizer):
         if not self._gradients_applied:
             raise ValueError("get_init_tokens_op() should be called after apply_gradients().")
         needed = self._replicas_to_aggregate - self._total_num_replicas
-        if num_tokens == -1:
+        if (
+            self._follows
+        ):  # the first replica begins when it comes, and waits for an update when it has a gradient
+            num_tokens = 0
+        elif num_tokens == -1:
             num_tokens = self._replicas_to_aggregate
         elif num_tokens < needed:
             raise ValueError(
@@ -268,43 +300,18 @@ class SyncReplicasOptimizer(Optimizer):
         return _SyncReplicasOptimizerHook(self, is_chief, num_tokens)
 
 
-@export("fleet.dropped_gradients")
-def dropped_gradients(session: AnySession) -> dict[str, int]:
-    """How many gradients came too late and were dropped, by the task that computed them.
-
-    All accumulators in the tasks of `session` are counted, since those tasks started: the gradients that
-    one replica computed for one step count once. `session` may be a monitored one.
-    """
-    if hasattr(session, "_tf_sess"):
-        session = session._tf_sess()
-    if not hasattr(session, "_engine"):
-        raise TypeError(f"session must be an open tf.Session or a monitored session, but got {session!r}")
-    return dict(sorted(session._engine.dropped().items()))
-
-
-class _Report:
-    """Logs how many gradients were dropped, whenever that has changed."""
-
-    def __init__(self) -> None:
-        self._logged: dict[str, int] = {}
-        self._next = time.monotonic() + _REPORT_SECONDS
-
-    def when_due(self, sess: BaseSession) -> None:
-        """Logs, but at most once per interval."""
-        if time.monotonic() >= self._next:
-            self._next = time.monotonic() + _REPORT_SECONDS
-            self.now(sess)
-
-    def now(self, sess: BaseSession) -> None:
-        """Logs new numbers. A task that does not answer does not disturb the training."""
-        try:
-            dropped = dropped_gradients(sess)
-        except errors.OpError:
-            return
-        if dropped != self._logged:
-            self._logged = dropped
-            each = ", ".join(f"{n} of {task}" for task, n in dropped.items())
-            logging.info("Stale gradients dropped so far: %s", each)
+def _follows(aggregate: int | str, total: int | None) -> bool:
+    """Whether updates follow the replicas that are there. Raises ValueError for what is neither that nor a number."""
+    if not isinstance(aggregate, str):
+        return False
+    if aggregate != MEMBERS:
+        raise ValueError(f"replicas_to_aggregate must be a number or {MEMBERS!r}, but is {aggregate!r}.")
+    if total is not None:
+        raise ValueError(
+            f"replicas_to_aggregate={MEMBERS!r} takes the gradients of all replicas that are there, so there are no "
+            "backup replicas. Leave out total_num_replicas."
+        )
+    return True
 
 
 def _current(global_step: GlobalStep) -> Any:
@@ -383,8 +390,8 @@ class _UpdateRunner(QueueRunner):
 
     def _update(self, sess: BaseSession, coord: Coordinator | None) -> None:
         try:
-            update = repeater(sess, self.enqueue_ops[0])
-            report = _Report()
+            update = self._updating(sess)
+            report = DroppedReport()
             while coord is None or not coord.should_stop():
                 update()
                 report.when_due(sess)
@@ -395,6 +402,10 @@ class _UpdateRunner(QueueRunner):
         with self._lock:
             self._runs_per_session[sess] = 0
 
+    def _updating(self, sess: BaseSession) -> Callable[[], object]:
+        """Makes an update, or several, at each call."""
+        return repeater(sess, self.enqueue_ops[0])
+
     def _failed(self, sess: BaseSession, coord: Coordinator | None, error: Exception) -> None:
         if coord is None:
             logging.error("Exception in QueueRunner: %s", error)
@@ -404,6 +415,20 @@ class _UpdateRunner(QueueRunner):
         if not isinstance(error, (errors.AbortedError, errors.UnavailableError, errors.CancelledError)):
             with contextlib.suppress(Exception):
                 sess.run(self.cancel_op)
+
+
+class _MembersRunner(_UpdateRunner):
+    """Makes updates of the gradients of the replicas that are there."""
+
+    gradients: Tensor  # how many each variable has at least, once all replicas wait for tokens
+    tokens: Operation  # lets the replicas go on without an update
+
+    def _updating(self, sess: BaseSession) -> Callable[[], object]:
+        count, update, go_on = (
+            sess.make_callable(what) for what in (self.gradients, self.enqueue_ops[0], self.tokens)
+        )
+        # A chief that died in the middle of an update has taken the gradients of some variables: all are computed anew.
+        return lambda: update() if count() > 0 else go_on()
 
 
 class _SyncReplicasOptimizerHook(SessionRunHook):
@@ -445,5 +470,5 @@ class _SyncReplicasOptimizerHook(SessionRunHook):
     def end(self, session: BaseSession) -> None:
         """Releases the replicas that wait for an update after the last, so that they see that it was the last."""
         if self._q_runner is not None:
-            _Report().now(session)
+            DroppedReport().now(session)
             self._q_runner.release_replicas(session)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,7 +18,7 @@ from tensorfleet.ops.common import SCALAR, static_value, vector_of
 from tensorfleet.state.long_waits import Awaited, LongWait, maker_of
 from tensorfleet.state.queue_members import Roster
 from tensorfleet.state.queue_orders import HeapQueue, PaddingQueue, ShuffleQueue
-from tensorfleet.state.queues import CloseAttempt, PutAttempt, Queue, TakeAttempt, private_name
+from tensorfleet.state.queues import CloseAttempt, Element, PutAttempt, Queue, TakeAttempt, private_name
 from tensorfleet.state.recording import wait_in_turn
 
 #: A resource that operations share by name.
@@ -104,6 +104,8 @@ _PLACE = "container: string = ''; shared_name: string = ''"
 # On a queue of tokens for replicas that train together: how many they are, and how many gradients make an update.
 REPLICAS = "_replicas"
 AGGREGATE = "_replicas_to_aggregate"
+# On such a queue: an update is made of the gradients of the replicas that are there.
+FOLLOWS = "_follows_members"
 # On what puts in their first tokens when a chief begins, and their last when it ends.
 FIRST_AND_LAST = "_first_and_last"
 
@@ -135,6 +137,7 @@ def _fifo(
             queue.roster = Roster(queue)
         queue.roster.replicas = int(replicas)
         queue.roster.aggregate = int(ctx.op._attrs.get(AGGREGATE, replicas))
+        queue.roster.follows = bool(ctx.op._attrs.get(FOLLOWS))
     return queue
 
 
@@ -261,13 +264,13 @@ def _enqueue_many(
     ctx: HostContext, queue: Queue, components: list[Array], *, Tcomponents: list[DType]
 ) -> None:
     _check_types(queue, Tcomponents, "Cannot enqueue")
-    rows = queue.rows(components)
+    rows: Sequence[Element] = queue.rows(components)
     marked = FIRST_AND_LAST in ctx.op._attrs
     if queue.roster is not None and marked:
         queue.roster.begins_or_ends(ctx.private)
+    if rows and queue.roster is not None:
+        rows = queue.roster.put(rows, of_update=not marked)
     if rows:
-        if queue.roster is not None:
-            queue.roster.put(rows, of_update=not marked)
         complete(ctx, queue, PutAttempt(rows), f"for room in queue '{queue.name}'")
 
 

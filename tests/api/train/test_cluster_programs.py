@@ -180,3 +180,20 @@ def test_mnist_replica_trains_with_two_parameter_servers_and_three_workers(tasks
     result = re.search(r"Final validation accuracy (\d\.\d+)", texts[0])
     assert result, texts[0]
     assert float(result[1]) >= 0.92
+
+
+def test_synchronous_training_of_members_goes_on_when_one_is_killed_in_a_step(tasks):
+    cluster = free_addresses(ps=1, worker=3)
+    program = PROGRAMS / "members.py", 400
+    tasks.start(*program, task=(cluster, "ps", 0))
+    workers = [tasks.start(*program, task=(cluster, "worker", i)) for i in range(3)]
+    for worker in workers:
+        read_until(worker, lambda line: re.search("^at ([1-9][0-9]+) ", line))
+    workers[2].kill()  # wherever it is: computing, handing in, or waiting for its token
+    last = int(read_until(workers[0], lambda line: re.search(r"^at (\d+) ", line))[1])
+    read_until(workers[0], lambda line: (m := re.search(r"^at (\d+) ", line)) and int(m[1]) > last + 20)
+    workers[2].wait()
+    again = tasks.start(*program, task=(cluster, "worker", 2))
+    read_until(again, lambda line: re.search("^at [0-9]+ ", line))
+    for worker in (workers[0], workers[1], again):
+        assert "trained" in output(worker)

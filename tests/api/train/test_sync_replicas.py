@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
-from tensorfleet.api.train.sync_replicas import _Report
+from tensorfleet.api.train.dropped_gradients import DroppedReport
+from tensorfleet.ops.state.await_replicas import await_replicas
 from tensorfleet.testing.cluster import free_addresses
 from tests.support.waiting import SECONDS, in_background, together
 
@@ -327,7 +328,7 @@ def test_dropped_gradients_are_logged_by_replica(cluster, caplog):
         while first.run(a.step, a.feeds([0.0, 0.0], [])) < 3:
             first.run(a.train, a.feeds([1.0, 0.0], [0]))
         second.run(b.train, b.feeds([1.0, 0.0], [0]))
-        tell = _Report()
+        tell = DroppedReport()
         with caplog.at_level("INFO", logger="tensorflow"):
             tell.now(first)
             tell.now(first)
@@ -438,3 +439,46 @@ def test_names_are_those_of_tensorflow(graph):
     assert accumulator.get_attr("shared_name") == b"v:0/grad_accum"
     assert [v.op.name for v in tf.local_variables()] == ["sync_rep_local_step"]
     assert opt.get_name() == "sync_replicas"
+
+
+def test_an_update_is_the_mean_of_the_members_that_are_there(cluster):
+    a, b = (Replica(cluster, i, "members") for i in range(2))
+    with a.session(num_tokens=-1) as first:
+        for n in range(1, 4):
+            first.run(a.train, a.feeds([2.0, 0.0], [0]))
+            assert first.run(a.step, a.feeds([0.0, 0.0], [])) == n
+        assert first.run(a.dense, a.feeds([0.0, 0.0], []))[0] == 1.0 - RATE * 2.0 * 3
+        with b.session() as second:
+            # Its first gradient may be of a step that is over, and then it waits for the next update.
+            joins = in_background(lambda: second.run(b.train, b.feeds([0.0, 0.0], [0])))
+            while not joins.done():
+                first.run(a.train, a.feeds([0.0, 0.0], [0]))
+            joins.result(SECONDS)
+            before = first.run(a.dense, a.feeds([0.0, 0.0], []))[0]
+            together(
+                lambda: first.run(a.train, a.feeds([4.0, 0.0], [0])),
+                lambda: second.run(b.train, b.feeds([0.0, 0.0], [0])),
+            )
+            assert first.run(a.dense, a.feeds([0.0, 0.0], []))[0] == before - RATE * 2.0
+        step = first.run(a.step, a.feeds([0.0, 0.0], []))
+        first.run(a.train, a.feeds([0.0, 0.0], [0]))
+        assert first.run(a.step, a.feeds([0.0, 0.0], [])) == step + 1
+
+
+@pytest.mark.parametrize(
+    ("aggregate", "total", "text"),
+    [
+        ("all", None, "replicas_to_aggregate must be a number or 'members', but is 'all'."),
+        ("members", 3, "so there are no backup replicas. Leave out total_num_replicas."),
+    ],
+)
+def test_a_number_of_gradients_is_a_number_or_that_of_the_members(aggregate, total, text):
+    with pytest.raises(ValueError, match=text):
+        tf.train.SyncReplicasOptimizer(tf.train.GradientDescentOptimizer(0.1), aggregate, total)
+
+
+def test_only_a_queue_of_tokens_can_wait_for_replicas():
+    with tf.Graph().as_default(), tf.Session() as sess:
+        queue = tf.FIFOQueue(1, tf.int64, shapes=())
+        with pytest.raises(tf.errors.InvalidArgumentError, match="is not a queue of tokens for replicas"):
+            sess.run(await_replicas(queue.queue_ref))
