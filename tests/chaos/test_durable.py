@@ -119,6 +119,17 @@ class Game:
         self.goes_on()
         cluster.wait_for_pair(since)
 
+    def cut_off_standby(self):
+        """The servers do not reach each other for a while; the guard reaches both."""
+        cluster = self.cluster
+        seat, since = 1 - cluster.leader(), len(cluster.notes)
+        self.faults.pause()
+        cluster.networks[seat].partition()
+        cluster.wait_for("leads it now", since)
+        cluster.networks[seat].heal()
+        self.goes_on()
+        cluster.wait_for_pair(since)
+
     def break_network(self):
         """The network before a server has a fault for a while."""
         self.faults.pause()
@@ -252,6 +263,14 @@ def test_a_leader_that_its_guard_does_not_reach_is_not_a_second_one(tmp_path):
     with Game(tmp_path, "cut off", by_hand=True, networks="guard") as game:
         for _ in range(max(ROUNDS // 5, 1)):
             game.cut_off_leader()
+        assert game.failures() == []
+        assert game.violations() == []
+
+
+def test_servers_that_do_not_reach_each_other_are_noticed(tmp_path):
+    with Game(tmp_path, "apart", networks="all but the guard") as game:
+        for _ in range(max(ROUNDS // 30, 1)):
+            game.cut_off_standby()
         assert game.failures() == []
         assert game.violations() == []
 

@@ -37,15 +37,16 @@ class DurableCluster:
 
     With `by_hand` the guard is that of a cluster that was started by hand: nobody tells it that a server has ended, and a
     server that was given up is left alone, so that it can come back. Else it is that of a run. `networks` are before the
-    servers for everybody, or for the guard alone.
+    servers for "everybody", for the "guard" alone, or for "all but the guard".
     """
 
     def __init__(self, workers=2, by_hand=False, networks="", env=None, seed=0):
         found = free_addresses(ps=2, worker=workers)
         self.listens = found["ps"]
         self.networks = [Proxy(at, seed + n, LABELS[n]) for n, at in enumerate(self.listens) if networks]
-        seen_at = [network.address for network in self.networks] or self.listens
-        self.places = seen_at if networks == "everybody" else self.listens
+        through = [network.address for network in self.networks]
+        seen_at = through if networks in ("everybody", "guard") else self.listens
+        self.places = self.listens if networks in ("", "guard") else through
         self.cluster = {"ps": [self.places[0]], "worker": found["worker"]}
         self.notes = []
         self.lost = []
