@@ -371,7 +371,7 @@ class Guard:
             self._lose(leader)
         elif (is_gone or leads.state is SeatState.SILENT) and self._may_lead(stands):
             if stands.is_up:
-                self._reason = f"{self._labels[leader]} {leads.how}"
+                self._reason = f"{self._labels[leader]} {leads.how or 'was started again'}"
                 self._leader, self._promotes = other, True
                 self._tell(other, with_standby=False)
             # A standby that is silent may answer before its primary does.
