@@ -65,6 +65,7 @@ bench: $(PEERS)/.bench-stamp $(VENV)/.engines-stamp ## measure side by side with
 	-$(PEERS)/bin/python benchmarks/run.py --against torch,jax --size half,double
 	-$(PEERS)/bin/python benchmarks/cluster.py
 	-$(PEERS)/bin/python benchmarks/durable.py
+	-$(VENV)/bin/python benchmarks/failover.py
 	-$(PEERS)/bin/python benchmarks/growth.py
 	-$(PEERS)/bin/python benchmarks/input.py
 	-$(PEERS)/bin/python benchmarks/training.py
@@ -76,8 +77,8 @@ wheel: ## build the wheel and try it in an empty environment
 	@$(if $(PYTHON),,$(error Python 3.11 or later is needed: none found. Set PYTHON=/path/to/python3))
 	$(PYTHON) tools/check_wheel.py
 
-chaos: $(VENV)/.stamp ## kill, stop, cut off and send nonsense for long: make chaos ROUNDS=300 FUZZ=1000000 GRAPHS=5000 SEED=7
-	TENSORFLEET_CHAOS_ROUNDS=$(or $(ROUNDS),300) TENSORFLEET_CHAOS_FUZZ=$(or $(FUZZ),1000000) \
+chaos: $(VENV)/.stamp ## kill, stop, cut off and send nonsense for long: make chaos ROUNDS=300 KILLS=3000 FUZZ=1000000 GRAPHS=5000 SEED=7
+	TENSORFLEET_CHAOS_ROUNDS=$(or $(ROUNDS),300) TENSORFLEET_CHAOS_KILLS=$(or $(KILLS),3000) TENSORFLEET_CHAOS_FUZZ=$(or $(FUZZ),1000000) \
 	    TENSORFLEET_CHAOS_GRAPHS=$(or $(GRAPHS),5000) \
 	    TENSORFLEET_CHAOS_SEED=$(or $(SEED),1) $(VENV)/bin/python -m pytest tests/chaos -rA
 

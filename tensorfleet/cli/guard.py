@@ -326,7 +326,7 @@ class Guard:
             self._lose(leader)
         elif (is_gone or leads.state is SeatState.SILENT) and self._may_lead(stands):
             if stands.is_up:
-                self._reason = f"{self._labels[leader]} {leads.how}"
+                self._reason = f"{self._labels[leader]} {leads.how or 'was started again'}"
                 self._promote(other, with_standby=False)
             # A standby that is silent may answer before its primary does.
         elif leads.is_up:

@@ -411,15 +411,15 @@ class _SeatWatch:
                 known = life, welcome.incarnation
                 if life != self._guard.life(self._seat):
                     continue
-                self._answered(life)
-                self._guard.tell(self._seat, life, SeatUp(self._seat, welcome.epoch, welcome.stands_by))
+                up = SeatUp(self._seat, welcome.epoch, welcome.stands_by)
                 with contextlib.suppress(OSError, errors.OpError):
-                    self._ask(channel, life)
+                    self._ask(channel, life, up)
                 self._channel = None
             if time.monotonic() - began < PING_SECONDS:
                 self._woken.wait(_RETRY_SECONDS)
 
-    def _ask(self, channel: Channel, life: int) -> None:
+    def _ask(self, channel: Channel, life: int, up: SeatUp) -> None:
+        is_up = False  # a server that cannot reach its standby takes connections, and answers nothing
         poll = select.poll()
         poll.register(channel.fileno(), select.POLLIN)
         while not self._guard.is_closed and life == self._guard.life(self._seat):
@@ -431,6 +431,9 @@ class _SeatWatch:
             channel.receive()
             channel.sock.settimeout(None)
             self._answered(life)
+            if not is_up:
+                is_up = True
+                self._guard.tell(self._seat, life, up)
             if self._woken.wait(PING_SECONDS):
                 return
 

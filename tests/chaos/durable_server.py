@@ -2,6 +2,7 @@
 
 CLUSTER and PLACES are JSON; ADDRESS is where this server listens; STATE is `waiting` or `standing by`.
 TENSORFLEET_TEST_WITHOUT names a part of the design that this server does without: the tests must notice.
+TENSORFLEET_TEST_POINTS is a folder for the points at which a test has this server fail.
 """
 
 import collections
@@ -13,6 +14,7 @@ import time
 
 from tensorfleet.cluster.durability import replica, results, role, standby_link
 from tensorfleet.cluster.server import Server
+from tensorfleet.testing import fault_points
 
 LAG_SECONDS = 0.05
 
@@ -82,6 +84,9 @@ def main(cluster, address, places, state):
     part = os.environ.get("TENSORFLEET_TEST_WITHOUT")
     if part:
         WITHOUT[part]()
+    points = os.environ.get("TENSORFLEET_TEST_POINTS")
+    if points:
+        fault_points.watch(os.path.join(points, str(json.loads(places).index(address))))
     jobs = json.loads(cluster) | {"ps": [address]}
     server = Server(jobs, "ps", 0, start=False)
     server.make_durable(json.loads(places), role.State(state))

@@ -1,13 +1,14 @@
 """A durable parameter server keeps what was acknowledged, once, whatever process is killed or stopped at any moment.
 
-Two clients make marked updates of every kind, a plain session and a MonitoredTrainingSession, and keep ledgers. `make
-chaos` plays more rounds; TENSORFLEET_CHAOS_SEED chooses other moments.
+Two clients make marked updates of every kind, a plain session and a MonitoredTrainingSession, which is a chief, and keep
+ledgers. `make chaos` plays more rounds; TENSORFLEET_CHAOS_SEED chooses other moments.
 """
 
 import contextlib
 import json
 import os
 import statistics
+import subprocess
 import time
 
 import pytest
@@ -20,6 +21,7 @@ from tests.chaos import durable_client
 from tests.support.durable_cluster import DurableCluster
 from tests.support.waiting import SECONDS, in_background, until
 
+KILLS = int(os.environ.get("TENSORFLEET_CHAOS_KILLS", "50"))
 ROUNDS = int(os.environ.get("TENSORFLEET_CHAOS_ROUNDS", "15"))
 SEED = int(os.environ.get("TENSORFLEET_CHAOS_SEED", "20261119"))
 MOST_GAMES, KILLS_OF_GAME = 10, 10  # until a missing part of the design has to be noticed
@@ -28,11 +30,24 @@ PLAYER = 2  # the worker whose server is in this process
 UPDATES = 11  # of one step of a client
 
 
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of 200 KB."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=200k", "tmpfs", str(folder)]
+    mounted = subprocess.run(command, capture_output=True, text=True, timeout=30)
+    if mounted.returncode:
+        pytest.skip(f"a small file system cannot be mounted: {mounted.stderr.strip()}")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True, timeout=30)
+
+
 class Game:
     """A durable parameter server, two clients, and faults."""
 
     def __init__(self, path, name, **options):
-        print(f"seed {SEED}, {ROUNDS} rounds")
+        print(f"seed {SEED}, {KILLS} kills or {ROUNDS} rounds")
         self.faults = Faults(f"{SEED} {name}")
         self.cluster = DurableCluster(workers=3, seed=SEED, **options)
         self.ledgers = [Ledger(path / f"ledger{n}") for n in range(durable_client.CLIENTS)]
@@ -120,6 +135,17 @@ class Game:
         self.goes_on()
         cluster.wait_for_pair(since)
 
+    def cut_off_standby(self):
+        """The servers do not reach each other for a while; the guard reaches both."""
+        cluster = self.cluster
+        seat, since = 1 - cluster.leader(), len(cluster.notes)
+        self.faults.pause()
+        cluster.networks[seat].partition()
+        cluster.wait_for("leads it now", since)
+        cluster.networks[seat].heal()
+        self.goes_on()
+        cluster.wait_for_pair(since)
+
     def break_network(self):
         """The network before a server has a fault for a while."""
         self.faults.pause()
@@ -161,6 +187,23 @@ class Game:
         self.faults.pause()
         self.faults.freeze(self.clients[n], 0.1, 2.0)
         self.goes_on()
+
+    def kill_guard(self):
+        """Kills the guard, and starts another one, which finds the leader; then kills that."""
+        cluster, since = self.cluster, len(self.cluster.notes)
+        self.faults.pause()
+        self.faults.kill(cluster.guard_process)
+        self.goes_on()
+        cluster.start_guard()
+        cluster.wait_for_pair(since)
+        self.kill_server(leads=True)
+
+    def save_to(self, folder):
+        """Saves all variables, through the parameter server."""
+        with tf.Graph().as_default():
+            saver = tf.train.Saver(durable_client.Shared().variables)
+            with tf.Session(self.server.target) as sess:
+                return saver.save(sess, str(folder / "model"), write_meta_graph=False)
 
     def _pause(self, moment):
         return min(checks.pause_after(ledger, moment) for ledger in self.ledgers)
@@ -236,7 +279,7 @@ class Game:
 
 def test_kills_of_the_leader(tmp_path):
     with Game(tmp_path, "leader") as game:
-        for _ in range(ROUNDS):
+        for _ in range(KILLS):
             game.kill_server(leads=True)
         assert game.failures() == []
         assert game.violations() == []
@@ -244,7 +287,7 @@ def test_kills_of_the_leader(tmp_path):
 
 def test_kills_of_the_standby(tmp_path):
     with Game(tmp_path, "standby") as game:
-        for _ in range(ROUNDS):
+        for _ in range(KILLS):
             game.kill_server(leads=False)
         assert game.failures() == []
         assert game.violations() == []
@@ -266,10 +309,38 @@ def test_kills_in_the_middle_of_moves(tmp_path):
         assert game.violations() == []
 
 
+def test_kills_of_the_leader_and_the_standby_in_turn(tmp_path):
+    with Game(tmp_path, "in turn") as game:
+        for n in range(KILLS):
+            game.kill_server(leads=n % 2 == 0)
+        assert game.failures() == []
+        assert game.violations() == []
+
+
 def test_kills_of_clients(tmp_path):
     with Game(tmp_path, "clients") as game:
-        for n in range(ROUNDS):
+        for n in range(KILLS):
             game.kill_client(n % 2)
+        assert game.failures() == []
+        assert game.violations() == []
+
+
+def test_kills_of_the_guard(tmp_path):
+    with Game(tmp_path, "guard", by_hand=True, guards_in_process=False) as game:
+        for _ in range(max(ROUNDS // 3, 1)):
+            game.kill_guard()
+        assert game.failures() == []
+        assert game.violations() == []
+
+
+def test_a_full_disk_costs_a_checkpoint_and_no_update(tmp_path, small_disk):
+    with Game(tmp_path, "full disk") as game:
+        for _ in range(max(ROUNDS // 5, 1)):
+            with pytest.raises(tf.errors.ResourceExhaustedError, match="No space left on device"):
+                game.save_to(small_disk)
+            assert list(small_disk.glob("model*")) == []
+            game.kill_server(leads=True)
+        assert tf.train.load_checkpoint(game.save_to(tmp_path)).has_tensor("total")
         assert game.failures() == []
         assert game.violations() == []
 
@@ -290,6 +361,14 @@ def test_a_leader_that_its_guard_does_not_reach_is_not_a_second_one(tmp_path):
     with Game(tmp_path, "cut off", by_hand=True, networks="guard") as game:
         for _ in range(max(ROUNDS // 5, 1)):
             game.cut_off_leader()
+        assert game.failures() == []
+        assert game.violations() == []
+
+
+def test_servers_that_do_not_reach_each_other_are_noticed(tmp_path):
+    with Game(tmp_path, "apart", networks="all but the guard") as game:
+        for _ in range(max(ROUNDS // 30, 1)):
+            game.cut_off_standby()
         assert game.failures() == []
         assert game.violations() == []
 

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import re
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -52,15 +53,16 @@ class DurableCluster:
 
     With `by_hand` the guard is that of a cluster that was started by hand: nobody tells it that a server has ended, and a
     server that was given up is left alone, so that it can come back. Else it is that of a run. `networks` are before the
-    servers for everybody, or for the guard alone.
+    servers for "everybody", for the "guard" alone, or for "all but the guard".
     """
 
-    def __init__(self, workers=2, by_hand=False, networks="", env=None, seed=0):
+    def __init__(self, workers=2, by_hand=False, networks="", env=None, seed=0, guards_in_process=True):
         found = free_addresses(ps=2, worker=workers)
         self.listens = found["ps"]
         self.networks = [Proxy(at, seed + n, LABELS[n]) for n, at in enumerate(self.listens) if networks]
-        seen_at = [network.address for network in self.networks] or self.listens
-        self.places = seen_at if networks == "everybody" else self.listens
+        through = [network.address for network in self.networks]
+        seen_at = through if networks in ("everybody", "guard") else self.listens
+        self.places = self.listens if networks in ("", "guard") else through
         self.cluster = {"ps": [self.places[0]], "worker": found["worker"]}
         self.notes = []
         self.lost = []
@@ -68,19 +70,43 @@ class DurableCluster:
         self._env = {**os.environ, **(env or {})}
         self._by_hand = by_hand
         self._closing = False
+        self._folder = tempfile.TemporaryDirectory()
         self._seats = [None, None]
         self._scripts = []
-        pair = ServerPair(LABELS[0], LABELS, tuple(self.places), "ps", 0, self.cluster)
-        self._guard = _FarGuard(pair, self, seen_at, by_hand)
+        self.guard_process = self._guard = None
+        if guards_in_process:
+            pair = ServerPair(LABELS[0], LABELS, tuple(self.places), "ps", 0, self.cluster)
+            self._guard = _FarGuard(pair, self, seen_at, by_hand)
         self._start(0, "waiting")
         self._start(1, "standing by")
-        self._guard.start()
+        if self._guard is not None:
+            self._guard.start()
+        else:
+            self.start_guard()
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
         self.close()
+
+    def start_guard(self):
+        """Starts `tensorfleet guard` in a process of its own: `guard_process`."""
+        notes = Path(self._folder.name) / "guard"
+        notes.write_text("")
+        at = f"ps/0={','.join(self.places)}"
+        arguments = [str(notes), "guard", "--cluster", json.dumps(self.cluster), "--task", at]
+        script = str(CHAOS / "durable_guard.py")
+        child = fork_server.start("guard", script=script, arguments=arguments, env=self._env)
+        self.guard_process = child
+        self._scripts.append(child)
+        threading.Thread(target=self._follow, args=(notes, child), daemon=True).start()
+
+    def _follow(self, path, child):
+        with open(path) as notes:
+            while not child.ended.wait(0.02):
+                for line in notes:
+                    self.on_note(line.strip())
 
     # -- the guard's listener --------------------------------------------------------------------------
 
@@ -181,7 +207,8 @@ class DurableCluster:
     def close(self):
         """Ends everything."""
         self._closing = True
-        self._guard.close()
+        if self._guard is not None:
+            self._guard.close()
         children = [*self._scripts, *self._seats]
         for child in children:
             child.kill()
@@ -190,3 +217,4 @@ class DurableCluster:
                 child.wait(_END_SECONDS)
         for network in self.networks:
             network.close()
+        self._folder.cleanup()

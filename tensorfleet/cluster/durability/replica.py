@@ -325,17 +325,34 @@ class Replica:
 
     def _send_again(self, link: StandbyLink, number: int, changes: Changes) -> bool:
         """Sends a commit over a new connection: the old one was cut. False if the standby cannot be reached either."""
-        limit = time.monotonic() + _SEND_AGAIN_SECONDS
+        limit, lacks_commits = time.monotonic() + _SEND_AGAIN_SECONDS, False
         while self._link is link and self.role.state is State.LEADING and time.monotonic() < limit:
             try:
                 link.reconnect()
                 link.send(self.role.epoch, number, 0, changes, wants_answer=True)
                 return True
+            except errors.AbortedError:
+                return False  # it leads, as `_await_decision` finds
             except errors.FailedPreconditionError:
-                time.sleep(_PAUSE_SECONDS)  # it is still at what came before the cut
+                lacks_commits = True
             except (OSError, errors.OpError):
-                return False
-        return False
+                lacks_commits = False
+            time.sleep(_PAUSE_SECONDS)  # it is still at what came before the cut, or is not reached yet
+        still_leads = self._link is link and self.role.state is State.LEADING
+        return lacks_commits and still_leads and self._fill_again(link)
+
+    def _fill_again(self, link: StandbyLink) -> bool:
+        """Sends all of the state: commits that the standby did not wait for were lost with their connection."""
+        logging.warning("%s: its standby lacks commits, and gets all of the state again.", self.task)
+        try:
+            link.reconnect()
+            self._send_beginning(link, self.role.epoch)
+            for key in self.journal.all_keys():
+                link.send(self.role.epoch, self.journal.number, 0, self.journal.content(key))
+            self._send_end(link, self.role.epoch)
+        except (OSError, errors.OpError):
+            return False
+        return True
 
     def _send_to_new(self, number: int, changes: Changes) -> None:
         """Sends a standby that is being made what it has to know already."""
@@ -389,9 +406,7 @@ class Replica:
             link.reconnect()
             with journal.lock:
                 self._need_epoch(epoch)
-                first = Changes()
-                first.add(kinds.LINEAGE, [self.lineage])
-                link.send(epoch, journal.number, BEGINS, first)
+                self._send_beginning(link, epoch)
                 self._copying = link, copied
                 keys = journal.all_keys()
             for key in keys:
@@ -402,9 +417,7 @@ class Replica:
                 self._need_epoch(epoch)
                 for key in journal.all_keys():
                     self._copy_one(link, epoch, key, copied)
-                rest = Changes()
-                journal.results.send(rest)
-                link.send(epoch, journal.number, ENDS, rest)
+                self._send_end(link, epoch)
                 self._copying = None
                 with self._changing:
                     self._link = link
@@ -415,6 +428,16 @@ class Replica:
             text = f"{self.task} could not copy its state to {address}: {getattr(e, 'message', e)}"
             raise errors.UnavailableError(None, None, text) from None
         return link.sent_bytes
+
+    def _send_beginning(self, link: StandbyLink, epoch: int) -> None:
+        first = Changes()
+        first.add(kinds.LINEAGE, [self.lineage])
+        link.send(epoch, self.journal.number, BEGINS, first)
+
+    def _send_end(self, link: StandbyLink, epoch: int) -> None:
+        rest = Changes()
+        self.journal.results.send(rest)
+        link.send(epoch, self.journal.number, ENDS, rest)
 
     def _copy_one(self, link: StandbyLink, epoch: int, key: Key, copied: set[Key]) -> None:
         if key in copied:
@@ -449,10 +472,12 @@ class Replica:
             is_quiet, is_commit = message.part == QUIET, self.role.complete and not message.part
             if taken is Taken.HAVE:
                 read = iter(())
-            if is_commit:  # it is received, which is all that the other server waits for
-                channel.say(Done())
-            for change in read:
-                self._apply(change)
+            try:
+                if is_commit:  # it is received, which is all that the other server waits for
+                    channel.say(Done())
+            finally:  # without its answer the other server sends it again, and it counts as taken already
+                for change in read:
+                    self._apply(change)
             if not (is_commit or is_quiet):
                 channel.say(Done())
 

@@ -9,7 +9,7 @@ import tensorfleet as tf
 from tensorfleet.cluster import messages
 from tensorfleet.cluster.durability.results import RequestName
 from tensorfleet.cluster.durability.role import State
-from tensorfleet.cluster.transport import moved_addresses
+from tensorfleet.cluster.transport import moved_addresses, wire
 from tensorfleet.state.queues import PutAttempt
 
 PS = "/job:ps/task:0"
@@ -260,6 +260,56 @@ def test_a_connection_to_the_standby_that_was_cut_is_opened_again(pair):
             assert sess.run(add) == i + 1
         pair.fail_over()
         assert sess.run(add) == 11
+
+
+def test_a_commit_whose_answer_cannot_be_sent_is_taken(pair, monkeypatch):
+    v = tf.Variable(0)
+    add = v.assign_add(1)
+    with pair.session() as sess:
+        sess.run(v.initializer)
+        assert sess.run(add) == 1
+        standby, say = pair.servers[1].replica, wire.Channel.say
+        failed = []
+
+        def fail_once(channel, message, *rest):
+            if channel in standby._feeding and not failed:
+                failed.append(message)
+                channel.shut()
+            say(channel, message, *rest)
+
+        monkeypatch.setattr(wire.Channel, "say", fail_once)
+        pair.servers[0].replica._link._channel.shut()  # the next commit is sent again, and wants an answer
+        assert sess.run(add) == 2
+        assert failed
+        pair.fail_over()
+        assert sess.run(add) == 3
+
+
+def test_a_standby_that_lacks_commits_gets_all_of_the_state_again(pair):
+    v, u = tf.Variable(0), tf.Variable(5)
+    queue = tf.FIFOQueue(9, tf.int32, [()], shared_name="q")
+    add, put = v.assign_add(1), queue.enqueue(7)
+    with pair.session() as sess:
+        sess.run([v.initializer, u.initializer])
+        sess.run(put)
+        standby = pair.servers[1].replica
+        take, lost = standby.take, []
+
+        def lose(channel, message, arrays):
+            lost.append(message)
+            channel.shut()
+
+        standby.take = lose
+        assert sess.run(add) == 1  # within one machine nobody waits for the standby
+        while not lost:
+            pass
+        standby.take = take
+        assert sess.run(add) == 2
+        assert sess.run(add) == 3
+        pair.fail_over()
+        assert sess.run(add) == 4
+        assert sess.run([u, queue.size()]) == [5, 1]
+        assert sess.run(queue.dequeue()) == 7
 
 
 def test_an_element_that_no_stage_puts_in_wakes_those_that_wait(pair):
