@@ -9,11 +9,14 @@ import signal
 import stat
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from tensorfleet.base import settings
+
+
+_CLOSE_SECONDS = 45.0
 
 
 def directory() -> Path:
@@ -41,9 +44,10 @@ class Entry:
         engine: str = "local",
         grace: float | None = None,
     ) -> None:
-        """`grace` is how long the tasks may take to save when the run is stopped. `token` and the address of the `page` let other commands of this user look into the run.
+        """`grace` is how long the tasks may take to save when the run is stopped.
 
-        Only this user can read the file.
+        `token` and the address of the `page` let other commands of this user look into the run; nobody else can read the
+        file.
         """
         self._content: dict[str, Any] = {
             "page": page,
@@ -74,6 +78,15 @@ class Entry:
         """
         entry = {"pid": pid, "address": address, "state": state, "where": where or f"pid {pid}"}
         self._content["tasks"][label] = {**entry, **({"inspect": inspect} if inspect else {})}
+        self._write()
+
+    def announce(self, labels: Iterable[str]) -> None:
+        """The run waits for places for these tasks."""
+        waiting = {"pid": 0, "address": None, "state": "waiting", "where": "no place yet"}
+        self._content["tasks"] = {label: dict(waiting) for label in labels}
+        self._write()
+
+    def _write(self) -> None:
         with contextlib.suppress(OSError):  # a run is not worth less for not being listed
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             if not _is_ours(self._path.parent):
@@ -138,7 +151,9 @@ def _started(pid: int) -> str | None:
 def stop_run(entry: dict[str, Any], patience: float = 5.0) -> str:
     """Asks a run to end and waits until it has; ends its tasks itself when the launcher does not."""
     pid = entry["launcher"]
-    deadline = time.monotonic() + patience + entry.get("grace", 0.0)
+    # An engine gives everything back before the launcher ends: nobody else would do that for it.
+    closing = 0.0 if entry.get("engine", "local") == "local" else _CLOSE_SECONDS
+    deadline = time.monotonic() + patience + closing + entry.get("grace", 0.0)
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGTERM)
     while _started(pid) == entry["started"]:

@@ -15,6 +15,7 @@ from tensorfleet.cli import plan as planning
 from tensorfleet.cli.dashboard.launched import launched_page, wanted_place
 from tensorfleet.cli.engines.base import EngineError, RunEngine, RunOptions, TaskResources
 from tensorfleet.cli.engines.registry import make_engine
+from tensorfleet.cli.engines.unused_options import check_options
 from tensorfleet.cli.registry import runs
 from tensorfleet.cli.replicas import MAX_REPLICAS
 from tensorfleet.cli.run import RunSettings
@@ -307,6 +308,7 @@ def run(
         engine = make_engine(on, options)
         asked = Asked(ps, most, chief, evaluator, _numbers(job or []), least)
         resources = TaskResources(cpus_per_task, _bytes_of(memory), gpus_per_worker or 0)
+        check_options(on, options, resources)
         request = RunRequest.of(wishes, asked, engine, resources, durable=replicas > 0)
         if dry_run or print_manifests:
             _show(request, engine, print_manifests)
@@ -325,6 +327,7 @@ def run(
     )
     guesses = asked.is_nothing and not evaluator and on == "local"
     go = PlannedRun(request, engine, settings, _output_of(log_format, tui), guesses)
+    place = None if submit else place  # the job has a page of its own
     with tensorboard_beside(tensorboard), launched_page(place, name, script, log_dir / name) as page:
         code = go.to_its_end(page)
         if page is not None:

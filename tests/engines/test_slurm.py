@@ -419,6 +419,15 @@ def test_a_submitted_run_trains_to_its_end(cluster, project):
     assert "#SBATCH --signal=B:TERM@60" in script.read_text()
 
 
+def test_a_run_that_slurm_does_not_take_leaves_nothing(cluster, project):
+    done = run_alone(
+        cluster, project, "--submit", "--engine-arg", "partition=nope", "--workers", "1", "train.py"
+    )
+    assert done.code == 127
+    assert "tensorfleet: sbatch failed: invalid partition specified: nope;" in done.stderr
+    assert not list((project / "runs").iterdir())
+
+
 def test_notice_reaches_the_tasks_and_a_requeued_job_goes_on(cluster, project):
     folder = project / "checkpoints"
     job, script = _submitted(
