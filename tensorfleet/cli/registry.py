@@ -15,7 +15,6 @@ from typing import Any
 
 from tensorfleet.base import settings
 
-
 _CLOSE_SECONDS = 45.0
 
 

@@ -246,7 +246,7 @@ class Launcher:
         stays = self._settings.restarts or self._settings.elastic or task.label in self._durable
         if task.serves and stays:
             added[STAYS] = "1"
-        if self._settings.grace and not task.serves:
+        if self._settings.grace:
             added[NOTICE] = f"{self._settings.grace:g}"
         return replace(task, environment={**task.environment, **added})
 

@@ -394,6 +394,24 @@ def test_a_preempted_worker_comes_back_when_there_is_room(cluster, project):
 # -- batch jobs --------------------------------------------------------------------------------------
 
 
+def test_the_workers_of_a_preempted_run_save_though_its_ps_is_told_too(cluster, project):
+    arguments = ("--ps", "1", "--workers", "1", "train.py", "--", f"--train_dir={project}/run", FOREVER)
+    with started(cluster, project, *arguments) as launch:
+        launch.read_until("began at")
+        urgent = cluster.tell(
+            *("sbatch", "--parsable", "--output=/dev/null", "--partition=urgent"),
+            *("--nodes=2", "--exclusive", "--wrap", "sleep 99"),
+        )
+        launch.read_until("trained")
+        cluster.tell("scancel", urgent)
+        launch.read_until("began at", 2)
+        launch.process.send_signal(signal.SIGTERM)
+        assert launch.end().code == 143, _text(launch)
+    assert "Traceback" not in launch.stdout
+    first, second = map(int, re.findall(r"began at (\d+)", launch.stdout))
+    assert second > first
+
+
 def _submitted(cluster, project, *arguments):
     done = run_alone(cluster, project, *arguments)
     assert done.code == 0, _text(done)

@@ -210,7 +210,8 @@ class SlurmEngine(RunEngine):
     def _place_now(self, wanted: Wanted, listener: RunListener) -> Place | None:
         grows = wanted.label not in self._placed
         with self._seats:  # many workers may look, and most of the time there is no need to ask Slurm
-            shares = [one for one in self._seating.shares if self._seating.choose(wanted, [one], grows)]
+            there = [one for one in self._seating.shares if one.job not in self._ends]
+            shares = [one for one in there if self._seating.choose(wanted, [one], grows)]
         shares = self._nodes.usable(shares) if shares else []
         with self._seats:
             share = self._seating.take(wanted, shares, grows)
