@@ -1,4 +1,4 @@
-"""Which runs there are on this machine: a small file for each while it lasts."""
+"""Which runs there are: a small file for each while it lasts, in the home folder, which several machines may share."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import signal
+import socket
 import stat
 import tempfile
 import time
@@ -16,6 +17,8 @@ from typing import Any
 from tensorfleet.base import settings
 
 _CLOSE_SECONDS = 45.0
+_BEAT_SECONDS = 60.0
+_STALE_SECONDS = 600.0  # without a beat of a launcher on another machine, whose processes nobody sees here
 
 
 def directory() -> Path:
@@ -55,12 +58,14 @@ class Entry:
             "token": token,
             "name": name,
             "script": script,
-            "logs": str(log_dir) if log_dir else None,
+            "logs": str(log_dir.absolute()) if log_dir else None,
             "launcher": os.getpid(),
             "started": _started(os.getpid()),
+            "host": socket.gethostname(),
             "tasks": {},
         }
         self._path = directory() / f"{name}-{os.getpid()}.json"
+        self._beaten = time.monotonic()
 
     def update(
         self,
@@ -85,6 +90,19 @@ class Entry:
         self._content["tasks"] = {label: dict(waiting) for label in labels}
         self._write()
 
+    def submitted(self, job: str, labels: Iterable[str]) -> None:
+        """Lists a batch job that will have a launcher of its own; this process is none."""
+        self._path = directory() / f"{self._content['name']}-job-{job}.json"
+        self._content |= {"launcher": 0, "started": None, "job": job}
+        self.announce(labels)
+
+    def beat(self, now: float) -> None:
+        """Shows other machines that the launcher is there. Called often."""
+        if now - self._beaten >= _BEAT_SECONDS:
+            self._beaten = now
+            with contextlib.suppress(OSError):
+                os.utime(self._path)
+
     def _write(self) -> None:
         with contextlib.suppress(OSError):  # a run is not worth less for not being listed
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -106,17 +124,49 @@ def _for_us_alone(path: str, flags: int) -> int:
 
 
 def runs() -> Iterator[dict[str, Any]]:
-    """The runs that are going on; files of those that were killed are taken away."""
+    """The runs of this machine that are going on; files of those that were killed are taken away."""
+    for path, content in _entries():
+        if not _is_elsewhere(content):
+            if _started(content["launcher"]) == content["started"]:
+                yield content
+            else:
+                path.unlink(missing_ok=True)
+
+
+def elsewhere() -> Iterator[dict[str, Any]]:
+    """Runs of other machines, and batch jobs, which have a `job`."""
+    now = time.time()
+    for path, content in _entries():
+        if not _is_elsewhere(content):
+            continue
+        with contextlib.suppress(OSError):
+            if not content.get("job") and now - path.stat().st_mtime > _STALE_SECONDS:
+                path.unlink()
+                continue
+        yield content
+
+
+def forget_job(job: str) -> None:
+    """A batch job has ended."""
+    for path, content in _entries():
+        if content.get("job") == job:
+            path.unlink(missing_ok=True)
+
+
+def _entries() -> Iterator[tuple[Path, dict[str, Any]]]:
     for path in sorted(directory().glob("*.json")) if _is_ours(directory()) else ():
         try:
             content = json.loads(path.read_text())
-            launcher, started = int(content["launcher"]), content["started"]
+            content["launcher"] = int(content["launcher"])
+            content["started"], content["name"]
         except (OSError, ValueError, KeyError, TypeError):
             continue
-        if _started(launcher) == started:
-            yield content
-        else:
-            path.unlink(missing_ok=True)
+        yield path, content
+
+
+def _is_elsewhere(content: dict[str, Any]) -> bool:
+    here = socket.gethostname()
+    return bool(content.get("job")) or content.get("host", here) != here
 
 
 def _is_ours(path: Path) -> bool:

@@ -261,6 +261,7 @@ class Launcher:
 
     def _step(self) -> None:
         now = time.monotonic()
+        self._entry.beat(now)
         for action in self._due(now):
             self._do(action)
         text = self._progress.text(now, len(self._policy.running), len(self._tasks))

@@ -13,6 +13,7 @@ import typer
 
 from tensorfleet.cli import plan as planning
 from tensorfleet.cli.dashboard.launched import launched_page, wanted_place
+from tensorfleet.cli.distant_runs import distant_runs, is_own_job
 from tensorfleet.cli.engines.base import EngineError, RunEngine, RunOptions, TaskResources
 from tensorfleet.cli.engines.registry import make_engine
 from tensorfleet.cli.engines.unused_options import check_options
@@ -459,6 +460,13 @@ def _check_free(name: str) -> None:
         raise typer.BadParameter(
             f"A run named {name} is going on (launcher {launcher}). Stop it with `tensorfleet stop {name}`, or give this "
             "run another name.",
+            param_hint="--name",
+        )
+    distant = next((run for run in distant_runs() if run.name == name), None)
+    if distant is not None and not is_own_job(name):
+        raise typer.BadParameter(
+            f"A run named {name} is going on ({distant.where}). Stop it with `tensorfleet stop {name}`, or give this run "
+            "another name.",
             param_hint="--name",
         )
 

@@ -437,6 +437,22 @@ def test_a_submitted_run_trains_to_its_end(cluster, project):
     assert "#SBATCH --signal=B:TERM@60" in script.read_text()
 
 
+def test_a_submitted_run_is_listed_in_the_queue_and_stopped(cluster, project):
+    def command(*arguments):
+        with launched(project, *arguments, **cluster.environment) as launch:
+            return launch.end()
+
+    with cluster.allocation("-N2", "--exclusive"):
+        options = ("--submit", "--name", "mine", "--ps", "1", "--workers", "1", "train.py")
+        job, _ = _submitted(cluster, project, *options)
+        assert f"mine  train.py  (on slurm, Slurm job {job}, PENDING" in command("ps").stdout
+        assert "A run named mine is going on" in run_alone(cluster, project, *options).stderr
+        assert "mine has no logs yet." in command("logs", "mine").stderr
+        assert command("stop", "mine").stdout == f"mine: cancelled (Slurm job {job}, PENDING)\n"
+        wait_until(lambda: job not in cluster.numbers(), "the end of the job", cluster.jobs)
+    assert command("ps").stdout == "No runs.\n"
+
+
 def test_a_run_that_slurm_does_not_take_leaves_nothing(cluster, project):
     done = run_alone(
         cluster, project, "--submit", "--engine-arg", "partition=nope", "--workers", "1", "train.py"

@@ -48,9 +48,9 @@ class Submitted:
         """What to tell the user."""
         return (
             f"tensorfleet: submitted job {self.job}. Its batch script is {self.script}.\n"
-            f"  See it:    squeue -j {self.job}\n"
-            f"  Follow it: tensorfleet logs {name} (or: tail -F {self.output})\n"
-            f"  Stop it:   scancel {self.job}"
+            f"  See it:    tensorfleet ps (or: squeue -j {self.job})\n"
+            f"  Follow it: tensorfleet logs {name} --follow (or: tail -F {self.output})\n"
+            f"  Stop it:   tensorfleet stop {name} (or: scancel {self.job})"
         )
 
 
