@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import platform
 import shlex
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -67,21 +69,33 @@ app.command()(scale)
 
 @app.command()
 def ps() -> None:
-    """List the runs on this machine, their tasks and their pages."""
+    """List your runs, their tasks and their pages.
+
+    The runs of other machines are listed if these have the same home folder, and so are batch jobs.
+    """
+    from tensorfleet.cli.distant_runs import distant_runs
     from tensorfleet.cli.registry import runs
 
-    entries = list(runs())
-    if not entries:
+    entries, distant = list(runs()), distant_runs()
+    if not entries and not distant:
         typer.echo("No runs.")
     for entry in entries:
-        typer.echo(
-            f"{entry['name']}  {entry['script']}  "
-            f"(on {entry.get('engine', 'local')}, launcher {entry['launcher']}, logs in {entry['logs']})"
+        where = f"launcher {entry['launcher']}"
+        _show_run(
+            entry["name"], entry["script"], entry.get("engine", "local"), where, entry["logs"], entry["tasks"]
         )
-        for label, task in entry["tasks"].items():
-            typer.echo(f"  {label:<12} {task['state']:<8} {task['where']:<12} {task['address'] or ''}")
         if entry.get("page"):
             typer.echo(f"  page         {entry['page']}")
+    for run in distant:
+        _show_run(run.name, run.script, run.engine, run.where, run.logs, run.tasks)
+
+
+def _show_run(
+    name: str, script: str, engine: str, where: str, logs: str | None, tasks: dict[str, Any]
+) -> None:
+    typer.echo(f"{name}  {script}  (on {engine}, {where}, logs in {logs})")
+    for label, task in tasks.items():
+        typer.echo(f"  {label:<12} {task['state']:<8} {task['where']:<12} {task['address'] or ''}")
 
 
 @app.command()
@@ -89,18 +103,26 @@ def stop(
     names: Annotated[
         list[str] | None, typer.Argument(metavar="[NAME]...", help="Names of the runs, as listed by `ps`.")
     ] = None,
-    every: Annotated[bool, typer.Option("--all", help="Stop all of your runs on this machine.")] = False,
+    every: Annotated[
+        bool, typer.Option("--all", help="Stop all of your runs on this machine, and your batch jobs.")
+    ] = False,
 ) -> None:
     """Stop a run and all its processes.
 
     You can leave out the name if there is only one run.
     """
+    from tensorfleet.cli.distant_runs import distant_runs, stop_distant
+    from tensorfleet.cli.engines.base import EngineError
     from tensorfleet.cli.registry import runs, stop_run
 
-    known = list(runs())
-    running = f"Running: {', '.join(entry['name'] for entry in known)}." if known else "No runs."
-    matches = [entry for entry in known if every or not names or entry["name"] in names]
-    missing = [name for name in names or [] if name not in {entry["name"] for entry in known}]
+    ways: list[tuple[str, Callable[[], str]]]
+    ways = [(entry["name"], functools.partial(stop_run, entry)) for entry in runs()]
+    ways += [
+        (run.name, functools.partial(stop_distant, run)) for run in distant_runs() if run.job or not every
+    ]
+    running = f"Running: {', '.join(name for name, _ in ways)}." if ways else "No runs."
+    matches = [(name, end) for name, end in ways if every or not names or name in names]
+    missing = [name for name in names or [] if name not in {name for name, _ in ways}]
     if missing or not matches:
         typer.echo(
             f"No run named {' or '.join(missing)} on this machine. {running}" if missing else running,
@@ -110,8 +132,12 @@ def stop(
     if len(matches) > 1 and not every and not names:
         typer.echo(f"There are several runs. {running} Give a name, or --all.", err=True)
         raise typer.Exit(2)
-    for entry in matches:
-        typer.echo(f"{entry['name']}: {stop_run(entry)}")
+    for name, end in matches:
+        try:
+            typer.echo(f"{name}: {end()}")
+        except EngineError as error:
+            typer.echo(str(error), err=True)
+            raise typer.Exit(1) from None
 
 
 @app.command()

@@ -9,10 +9,12 @@ from typing import Annotated
 
 import typer
 
+from tensorfleet.cli.distant_runs import distant_runs
 from tensorfleet.cli.output import log_path
 from tensorfleet.cli.registry import runs
 
 _LOOK_SECONDS = 0.2  # between two looks for new lines
+_DISTANT_LOOK_SECONDS = 2.0  # the same, where Slurm is asked whether the run goes on
 _DEFAULT_FOLDER = Path("runs")
 
 
@@ -34,6 +36,9 @@ def logs(
 ) -> None:
     """Print the output of a run's tasks."""
     folder, is_running = _folder_of(name)
+    while follow and is_running and not any(folder.glob("*.log")):
+        time.sleep(_DISTANT_LOOK_SECONDS)  # a job waits in the queue
+        is_running = _is_going_on(folder)
     files = _files_of(folder, task)
     width = max(len(label) for label in files)
     positions: dict[str, int] = {}
@@ -43,18 +48,29 @@ def logs(
         _print(
             label, lines if tail is None else lines[len(lines) - min(tail, len(lines)) :], width, len(files)
         )
+    is_here = _is_here(folder)
     while follow and is_running:
-        time.sleep(_LOOK_SECONDS)
+        time.sleep(_LOOK_SECONDS if is_here else _DISTANT_LOOK_SECONDS)
         # Asked before the last look, or its last lines would be missed.
-        is_running = any(entry["logs"] and Path(entry["logs"]) == folder for entry in runs())
+        is_running = _is_here(folder) if is_here else _is_going_on(folder)
         for label, path in files.items():
             text, positions[label] = _read(path, positions[label])
             _print(label, text.splitlines(), width, len(files))
 
 
+def _is_here(folder: Path) -> bool:
+    return any(entry["logs"] and Path(entry["logs"]) == folder for entry in runs())
+
+
+def _is_going_on(folder: Path) -> bool:
+    """Whether the run that writes there has not ended, here or on another machine."""
+    return _is_here(folder) or any(run.logs and Path(run.logs) == folder for run in distant_runs())
+
+
 def _folder_of(name: str | None) -> tuple[Path, bool]:
     """The log folder of a run, and whether the run goes on."""
-    known = {entry["name"]: Path(entry["logs"]) for entry in runs() if entry["logs"]}
+    known = {run.name: Path(run.logs) for run in distant_runs() if run.logs}
+    known |= {entry["name"]: Path(entry["logs"]) for entry in runs() if entry["logs"]}
     if name in known:
         return known[name], True
     if name is None and len(known) == 1:
@@ -82,8 +98,9 @@ def _files_of(folder: Path, task: str | None) -> dict[str, Path]:
         return files
     if task in files:
         return {task: log_path(folder, task)}
-    there = f"It has {', '.join(files)}." if files else "It has no logs yet."
-    raise typer.BadParameter(f"{folder.name} has no log of {task}. {there}")
+    if not files:
+        raise typer.BadParameter(f"{folder.name} has no logs yet. --follow waits for them.")
+    raise typer.BadParameter(f"{folder.name} has no log of {task}. It has {', '.join(files)}.")
 
 
 def _read(path: Path, position: int) -> tuple[str, int]:

@@ -284,8 +284,9 @@ class Launcher:
         stays = self._settings.restarts or self._settings.elastic or task.label in self._durable
         if task.serves and stays:
             added[STAYS] = "1"
-        leaves = LEAVE_SECONDS if task.job in self._settings.elastic else None
-        if (grace := self._settings.grace or leaves) and not task.serves:
+        # A server that gets notice stays until its workers have saved.
+        leaves = LEAVE_SECONDS if task.job in self._settings.elastic and not task.serves else None
+        if grace := self._settings.grace or leaves:
             added[NOTICE] = f"{grace:g}"
         return replace(task, environment={**task.environment, **added})
 
@@ -300,6 +301,7 @@ class Launcher:
 
     def _step(self) -> None:
         now = time.monotonic()
+        self._entry.beat(now)
         for action in self._due(now):
             self._do(action)
         text = self._progress.text(now, len(self._policy.running), len(self._tasks))

@@ -13,8 +13,10 @@ import typer
 
 from tensorfleet.cli import plan as planning
 from tensorfleet.cli.dashboard.launched import launched_page, wanted_place
+from tensorfleet.cli.distant_runs import distant_runs, is_own_job
 from tensorfleet.cli.engines.base import EngineError, RunEngine, RunOptions, TaskResources
 from tensorfleet.cli.engines.registry import make_engine
+from tensorfleet.cli.engines.unused_options import check_options
 from tensorfleet.cli.registry import runs
 from tensorfleet.cli.replicas import MAX_REPLICAS
 from tensorfleet.cli.run import RunSettings
@@ -316,6 +318,7 @@ def run(
         engine = make_engine(on, options)
         asked = Asked(ps, most, chief, evaluator, _numbers(job or []), least, max_workers is not None)
         resources = TaskResources(cpus_per_task, _bytes_of(memory), gpus_per_worker or 0)
+        check_options(on, options, resources)
         request = RunRequest.of(wishes, asked, engine, resources, durable=replicas > 0)
         if dry_run or print_manifests:
             _show(request, engine, print_manifests)
@@ -335,6 +338,7 @@ def run(
     )
     guesses = asked.is_nothing and not evaluator and on == "local"
     go = PlannedRun(request, engine, settings, _output_of(log_format, tui), guesses)
+    place = None if submit else place  # the job has a page of its own
     with tensorboard_beside(tensorboard), launched_page(place, name, script, log_dir / name) as page:
         code = go.to_its_end(page)
         if page is not None:
@@ -477,6 +481,13 @@ def _check_free(name: str) -> None:
         raise typer.BadParameter(
             f"A run named {name} is going on (launcher {launcher}). Stop it with `tensorfleet stop {name}`, or give this "
             "run another name.",
+            param_hint="--name",
+        )
+    distant = next((run for run in distant_runs() if run.name == name), None)
+    if distant is not None and not is_own_job(name):
+        raise typer.BadParameter(
+            f"A run named {name} is going on ({distant.where}). Stop it with `tensorfleet stop {name}`, or give this run "
+            "another name.",
             param_hint="--name",
         )
 

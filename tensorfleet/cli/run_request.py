@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import FrameType
 from typing import TypeAlias
 
 from tensorfleet.cli import plan as planning
@@ -23,6 +27,7 @@ from tensorfleet.cli.placing import (
     wanted_for,
 )
 from tensorfleet.cli.plan import Place, Task
+from tensorfleet.cli.registry import Entry
 from tensorfleet.cli.replicas import (
     PRIMARY_JOB,
     ServerPair,
@@ -36,6 +41,15 @@ from tensorfleet.cli.task_counts import Asked, Counts, counts_for, counts_in_fil
 #: from the labels of the tasks and the folder of the logs
 MakeOutput: TypeAlias = Callable[[list[str], Path], Output]
 _CANNOT_START = 127  # as shells say it
+_ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+
+
+class _Stopped(BaseException):
+    """A signal that ends a run which still waits for its places."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
 
 
 @dataclass(frozen=True)
@@ -113,6 +127,7 @@ class PlannedRun:
         self._settings = settings
         self._make_output = make_output
         self._guesses = guesses and request.counts is not None
+        self._entry: Entry | None = None
 
     def to_its_end(self, page: LaunchedPage | None) -> int:
         """Runs it, and gives the exit code."""
@@ -124,16 +139,20 @@ class PlannedRun:
         except (OSError, EngineError) as error:
             print(f"tensorfleet: {error}", file=sys.stderr)
             return _CANNOT_START
-        except KeyboardInterrupt:  # while it waited for room
-            print("tensorfleet: Got SIGINT; stopping.", file=sys.stderr)
-            return 130
+        except _Stopped as stopped:
+            print(f"tensorfleet: Got {signal.Signals(stopped.number).name}; stopping.", file=sys.stderr)
+            return 128 + stopped.number
         finally:
             self._engine.close()
+            if self._entry is not None:
+                self._entry.remove()
 
     def _go(self, page: LaunchedPage | None) -> int:
         request, settings = self._request, self._settings
         fixed = self._engine.fixed_places(request.wanted)
-        places = {**fixed, **self._engine.reserve(request.at_once, _Notes())}
+        self._entry = self._listed(page)
+        with _signals_raised():
+            places = {**fixed, **self._engine.reserve(request.at_once, _Notes())}
         tasks, pairs = request.planned_at(places)
         made = (settings.log_dir / "cluster.json").absolute() if self._guesses and settings.log_dir else None
         code = self._launch(tasks, replace(settings, made=made), page, pairs)
@@ -146,6 +165,14 @@ class PlannedRun:
             )
             code = self._launch_again(tasks, counts, page)
         return code
+
+    def _listed(self, page: LaunchedPage | None) -> Entry:
+        """Lists the run while it has no places yet: it may wait for hours, and can be stopped."""
+        settings = self._settings
+        where = page.address if page else None
+        entry = Entry(settings.name, settings.script, settings.log_dir, "", where, self._engine.name)
+        entry.announce([one.label for one in self._request.at_once])
+        return entry
 
     def _launch_again(self, tasks: list[Task], counts: dict[str, int], page: LaunchedPage | None) -> int:
         request = self._request
@@ -176,6 +203,25 @@ class PlannedRun:
             pairs,
         )
         return launcher.go()
+
+
+@contextlib.contextmanager
+def _signals_raised() -> Iterator[None]:
+    """Turns the signals that end a run into an exception: also where this is the first process of a pod."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, _frame: FrameType | None) -> None:
+        raise _Stopped(number)
+
+    heard = [n for n in _ENDING if signal.getsignal(n) is not signal.SIG_IGN]  # as nohup leaves SIGHUP
+    before = {number: signal.signal(number, stop) for number in heard}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 class _Notes:

@@ -429,12 +429,14 @@ class Server:
         guard, orphaned = orphan.OrphanGuard(self), None
         previous: Any = None
         main = threading.current_thread() is threading.main_thread()
+        departure = shutdown.Departure(settings.NOTICE_SECONDS())
         if main:
-            previous = signal.signal(signal.SIGTERM, lambda *_: self._stopping.set())
+            previous = signal.signal(signal.SIGTERM, lambda *_: self._ask_to_leave(departure))
         try:
             while not self._stopping.wait(0.5) and orphaned is None:
                 self._notices.look()
                 orphaned = guard.look()
+                self._leave_if_due(departure)
         finally:
             if main:
                 signal.signal(signal.SIGTERM, previous)
@@ -447,6 +449,17 @@ class Server:
             raise errors.UnavailableError(None, None, orphaned)
         if main and shutdown.script_ends_here():
             shutdown.end_script(0)
+
+    def _ask_to_leave(self, departure: shutdown.Departure) -> None:
+        departure.ask(time.monotonic())
+        self._leave_if_due(departure)
+
+    def _leave_if_due(self, departure: shutdown.Departure) -> None:
+        """Ends a server that was told to, once no task of another job uses it."""
+        servers = (f"/job:{self.job}/", "/job:ps/")
+        has_workers = any(not task.startswith(servers) for tasks in self.clients() for task in tasks)
+        if departure.is_due(has_workers, time.monotonic()):
+            self._stopping.set()
 
     def stop(self) -> None:
         """Stops serving: closes every connection, wakes every wait, frees the state."""

@@ -163,6 +163,30 @@ class TaskActor:
         if self._process is not None and self._code is None:
             _signal_group(self._process.pid, number)
 
+    def mark(self, name: str, folders: list[str], directory: str | None) -> dict[str, str]:
+        """Writes a file to each folder, or to the nearest one above that exists; gives where."""
+        here = directory or os.getcwd()
+        return {folder: self._mark(os.path.join(here, folder), name) for folder in folders}
+
+    def sees(self, marks: dict[str, str]) -> list[str]:
+        """The folders whose marks, which another node has made, are not here."""
+        return [folder for folder, path in marks.items() if not os.path.exists(path)]
+
+    def unmark(self, marks: dict[str, str]) -> None:
+        """Removes the files of `mark`."""
+        for path in set(marks.values()):
+            with contextlib.suppress(OSError):
+                os.unlink(path)
+
+    @staticmethod
+    def _mark(folder: str, name: str) -> str:
+        while not os.path.isdir(folder) and os.path.dirname(folder) != folder:
+            folder = os.path.dirname(folder)
+        path = os.path.join(folder, name)
+        with contextlib.suppress(OSError), open(path, "x"):  # a read-only folder: nobody sees the mark
+            pass
+        return path
+
     def _read(self, process: subprocess.Popen[bytes]) -> None:
         assert process.stdout is not None
         with process.stdout as output:

@@ -142,6 +142,16 @@ def test_ctrl_c_ends_the_wait_for_room(cluster, script, tmp_path):
             assert run.end().code == 130
 
 
+def test_a_run_that_waits_for_room_is_listed_and_can_be_stopped(cluster, script, tmp_path):
+    with others_hold(cluster, 1):
+        options = ("--name", "mine", "--ps", "2", "--workers", "3")
+        with launched(cluster, tmp_path, *options, script) as run:
+            assert "Waiting for room" in run.process.stderr.readline()
+            assert "ps/1         waiting  no place yet" in launching.run(tmp_path, "ps").stdout
+            assert launching.run(tmp_path, "stop", "mine").stdout == "mine: stopped\n"
+            assert run.end().code == 143
+
+
 def test_workers_join_when_there_is_room(cluster, script, tmp_path):
     with contextlib.ExitStack() as others:
         others.enter_context(others_hold(cluster, 1.5))

@@ -394,6 +394,24 @@ def test_a_preempted_worker_comes_back_when_there_is_room(cluster, project):
 # -- batch jobs --------------------------------------------------------------------------------------
 
 
+def test_the_workers_of_a_preempted_run_save_though_its_ps_is_told_too(cluster, project):
+    arguments = ("--ps", "1", "--workers", "1", "train.py", "--", f"--train_dir={project}/run", FOREVER)
+    with started(cluster, project, *arguments) as launch:
+        launch.read_until("began at")
+        urgent = cluster.tell(
+            *("sbatch", "--parsable", "--output=/dev/null", "--partition=urgent"),
+            *("--nodes=2", "--exclusive", "--wrap", "sleep 99"),
+        )
+        launch.read_until("trained")
+        cluster.tell("scancel", urgent)
+        launch.read_until("began at", 2)
+        launch.process.send_signal(signal.SIGTERM)
+        assert launch.end().code == 143, _text(launch)
+    assert "Traceback" not in launch.stdout
+    first, second = map(int, re.findall(r"began at (\d+)", launch.stdout))
+    assert second > first
+
+
 def _submitted(cluster, project, *arguments):
     done = run_alone(cluster, project, *arguments)
     assert done.code == 0, _text(done)
@@ -417,6 +435,31 @@ def test_a_submitted_run_trains_to_its_end(cluster, project):
     assert script.with_suffix(".out").read_text().count("trained") == 2
     assert script.parent == project / "runs" / "mine"
     assert "#SBATCH --signal=B:TERM@60" in script.read_text()
+
+
+def test_a_submitted_run_is_listed_in_the_queue_and_stopped(cluster, project):
+    def command(*arguments):
+        with launched(project, *arguments, **cluster.environment) as launch:
+            return launch.end()
+
+    with cluster.allocation("-N2", "--exclusive"):
+        options = ("--submit", "--name", "mine", "--ps", "1", "--workers", "1", "train.py")
+        job, _ = _submitted(cluster, project, *options)
+        assert f"mine  train.py  (on slurm, Slurm job {job}, PENDING" in command("ps").stdout
+        assert "A run named mine is going on" in run_alone(cluster, project, *options).stderr
+        assert "mine has no logs yet." in command("logs", "mine").stderr
+        assert command("stop", "mine").stdout == f"mine: cancelled (Slurm job {job}, PENDING)\n"
+        wait_until(lambda: job not in cluster.numbers(), "the end of the job", cluster.jobs)
+    assert command("ps").stdout == "No runs.\n"
+
+
+def test_a_run_that_slurm_does_not_take_leaves_nothing(cluster, project):
+    done = run_alone(
+        cluster, project, "--submit", "--engine-arg", "partition=nope", "--workers", "1", "train.py"
+    )
+    assert done.code == 127
+    assert "tensorfleet: sbatch failed: invalid partition specified: nope;" in done.stderr
+    assert not list((project / "runs").iterdir())
 
 
 def test_notice_reaches_the_tasks_and_a_requeued_job_goes_on(cluster, project):

@@ -86,6 +86,7 @@ class KubernetesEngine(RunEngine):
         self._fleet: Fleet | None = None
         self._pool: ThreadPoolExecutor | None = None
         self._has_token = False
+        self._has_warned = False
         self._swaps = Swaps()
 
     # -- what the launcher asks for ------------------------------------------------------------------
@@ -124,6 +125,7 @@ class KubernetesEngine(RunEngine):
         attempt = self._attempt(task.job, task.index, "r", self._after_task)
         attempt.on_line = lambda text: listener.on_line(label, text)
         self._reasons.pop(label, None)
+        self._warn(task)
         before = self._fleet_of_run().of(label)
         self._swaps.begin(attempt.name, label)
         self._fleet_of_run().add(attempt)
@@ -387,6 +389,13 @@ class KubernetesEngine(RunEngine):
             self._workers().submit(work)
         except RuntimeError:  # the run is being closed
             return
+
+    def _warn(self, task: Task) -> None:
+        """Once, by the arguments of the first task: all have the same."""
+        if not self._has_warned:
+            self._has_warned = True
+            for line in self._prepared.warnings(task):
+                self._note(line)
 
     def _note(self, text: str) -> None:
         if self._listener is not None:

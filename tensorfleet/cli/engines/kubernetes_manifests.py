@@ -187,10 +187,7 @@ def _environment(run: RunObjects, task: Task, options: PodOptions) -> list[Json]
     token = given.pop(TOKEN, "")
     if given.get(_DEVICES) and _DEVICES not in run.environment:
         del given[_DEVICES]
-    if not task.serves:
-        given.setdefault(NOTICE, str(max(options.grace - _SAVE_MARGIN_SECONDS, 1)))
-    else:
-        given.pop(NOTICE, None)
+    given.setdefault(NOTICE, str(max(options.grace - _SAVE_MARGIN_SECONDS, 1)))
     given.setdefault("PYTHONUNBUFFERED", "1")
     if options.tls_folder or options.tls_secret:
         given.setdefault(settings.TLS.name, TLS_FOLDER)

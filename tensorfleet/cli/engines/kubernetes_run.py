@@ -10,6 +10,7 @@ from dataclasses import replace
 from tensorfleet.cli.engines import kubernetes_manifests as manifests
 from tensorfleet.cli.engines.base import EngineError, RunOptions, TaskResources, Wanted
 from tensorfleet.cli.engines.kubernetes_arguments import Json, pod_options
+from tensorfleet.cli.engines.kubernetes_folders import warnings
 from tensorfleet.cli.engines.kubernetes_names import run_label, task_name
 from tensorfleet.cli.engines.kubernetes_ship import keys_for, shipped_files, shipped_root, tls_files
 from tensorfleet.cli.plan import ALONE_JOB, TOKEN, Task
@@ -72,6 +73,11 @@ class Preparation:
             ]
         return [f"Expecting {script} in the image {self.run.image}."]
 
+    def warnings(self, task: Task) -> list[str]:
+        """What will be lost of a task, as its arguments have it."""
+        directory = self.run.options.working_directory or (manifests.SHIPPED_FOLDER if self._files else None)
+        return warnings(task.command, self.run.options, directory)
+
     def in_pod(self, task: Task) -> Task:
         """A task whose command names the script as the pod knows it."""
         if not self._files:
@@ -122,8 +128,9 @@ class Preparation:
             self.objects(tasks, resources), sort_keys=False, default_flow_style=False
         )
         namespace = f" -n {self._options.namespace}" if self._options.namespace else ""
+        lost = "".join(f"# Note: {line}\n" for line in (self.warnings(tasks[0]) if tasks else []))
         return (
-            f"# Apply with: kubectl apply{namespace} -f FILE\n"
+            f"{lost}# Apply with: kubectl apply{namespace} -f FILE\n"
             f"# Delete with: kubectl delete{namespace} -l {self.run.selector} job,service,secret,configmap\n{text}"
         )
 

@@ -28,6 +28,9 @@ MARK = "@tensorfleet "
 BEAT_SECONDS = 2.0
 SILENT_SECONDS = 30.0
 _RESOLVE_SECONDS = 30.0  # for names that do not resolve yet
+_NOTICE_SECONDS = (
+    20.0  # for tasks to save when the job is ended: then Slurm kills what is left, after 30 s by default
+)
 
 
 class Probe:
@@ -38,6 +41,7 @@ class Probe:
         self._undo: list[str] = []  # what has been made here, to be removed at the end
         self._ends: dict[str, None] = {}  # jobs and steps that end with the launcher
         self._heard = time.monotonic()
+        self._noticed: float | None = None
 
     def python(self) -> dict[str, Any]:
         """Which Python this is, and whether TensorFleet is there."""
@@ -130,6 +134,17 @@ class Probe:
         """How long the launcher has said nothing."""
         return time.monotonic() - self._heard
 
+    def take_notice(self) -> None:
+        """Slurm ends the job: the tasks here save now, and Slurm ends what is left of them."""
+        self._noticed = self._noticed or time.monotonic()
+        self._ends.clear()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether there is nothing to wait for: the launcher is gone, or the tasks have had the time to save."""
+        noticed = self._noticed is not None and time.monotonic() - self._noticed >= _NOTICE_SECONDS
+        return noticed or self.silent_seconds >= SILENT_SECONDS
+
     def close(self) -> None:
         """Removes what has been made here, and ends the job if nobody else will."""
         for path in self._undo:
@@ -177,18 +192,19 @@ def _say(message: dict[str, Any]) -> None:
 
 def _watch(probe: Probe) -> None:
     """Tells the launcher that this node is up, and ends this process if the launcher is not."""
-    while probe.silent_seconds < SILENT_SECONDS:
+    while not probe.is_over:
         time.sleep(BEAT_SECONDS)
         with contextlib.suppress(OSError):
             _say({"id": 0})
-    os.kill(os.getpid(), signal.SIGTERM)
+    os.kill(os.getpid(), signal.SIGALRM)
 
 
 def main() -> None:
     """Answers until stdin ends."""
     probe = Probe()
     # The main thread wakes up, also from reading, and cleans up.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    signal.signal(signal.SIGALRM, lambda *_: sys.exit(0))
+    signal.signal(signal.SIGTERM, lambda *_: probe.take_notice())
     threading.Thread(target=_watch, args=(probe,), daemon=True).start()
     try:
         for line in iter(sys.stdin.buffer.readline, b""):

@@ -6,6 +6,7 @@ Data never goes through Ray: tasks connect to each other. `docs/ray.md` describe
 from __future__ import annotations
 
 import os
+import re
 import signal
 import threading
 import time
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from tensorfleet.base.versions import FLEET_VERSION
 from tensorfleet.cli.engines.base import EngineError, RunEngine, RunListener, RunningTask, RunOptions, Wanted
 from tensorfleet.cli.engines.ray_connection import connect, disconnect, is_job, ray_library
+from tensorfleet.cli.engines.ray_folders import warn_of_folders
 from tensorfleet.cli.engines.ray_options import Shipped, is_larger, read_options, shipped
 from tensorfleet.cli.engines.ray_task import Closed, RayNode, RayTask, Reply, kill
 from tensorfleet.cli.plan import TOKEN, Place, Task
@@ -48,6 +50,7 @@ class RayEngine(RunEngine):
         self._reply = Reply()
         self._shipped: Shipped | None = None
         self._directory = self._arguments.directory
+        self._folders_checked = False
         self._only_host: str | None = None  # of a cluster that is this machine and stays so
         #: of each task: its bundle, its newest actor, the actor's node, and its newest start
         self._held: dict[str, Held] = {}
@@ -81,6 +84,7 @@ class RayEngine(RunEngine):
             command = self._command(task, self._held[task.label])
             running = RayTask(task.label, actor, node, command, listener, self._reply)
             self._running[task.label] = running
+            self._check_folders(task, listener)
         return running
 
     def seek(self, wanted: Wanted, listener: RunListener) -> None:
@@ -187,7 +191,10 @@ class RayEngine(RunEngine):
         try:
             found: NodePlace = self._reply.get(asked, seconds)
         except ray.exceptions.RuntimeEnvSetupError as error:
-            raise EngineError(f"Ray cannot set up the environment of {label}: {error}") from None
+            raise EngineError(
+                f"Ray cannot set up the runtime environment of {label}: {_reason_of_setup(str(error))}. Correct "
+                "--engine-arg runtime_env, or install on the nodes what the tasks need."
+            ) from None
         except TimeoutError:
             raise EngineError(
                 f"Ray has not started an actor for {label} within {_START_SECONDS:g} s. See `ray status`."
@@ -230,6 +237,19 @@ class RayEngine(RunEngine):
                     actor = self._replace_actor(label)
         if self._actors.get(label) is actor and not self._reply.closed.is_set():
             listener.on_place(label, place)
+
+    def _check_folders(self, task: Task, listener: RunListener) -> None:
+        """Once: warns of folders in the arguments that are not the same on all nodes."""
+        if self._folders_checked or self._only_host is not None:
+            return
+        self._folders_checked = True
+        actors = {
+            self._nodes[label].name: actor for label, actor in self._actors.items() if label in self._nodes
+        }
+        checked = (actors, task.command, self._directory, self._reply, listener.on_note)
+        thread = threading.Thread(target=warn_of_folders, args=checked, name="folders", daemon=True)
+        self._threads.append(thread)
+        thread.start()
 
     def _command(self, task: Task, held: Held) -> TaskCommand:
         environment = {**self.options.environment, **task.environment}
@@ -289,6 +309,13 @@ def _check_version(found: NodePlace) -> None:
 def _check_script(options: RunOptions) -> None:
     if not options.script.is_file():
         raise EngineError(f"No file {options.script} in {os.getcwd()}. Give the path of the script.")
+
+
+def _reason_of_setup(text: str) -> str:
+    """The sentence in the report of a failed installation, which has Ray's own stack in it."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    errors = [line.partition(": ")[2] for line in lines if re.match(r"(ERROR|\w+Error): ", line)]
+    return (errors or lines or ["Ray gives no reason"])[-1].rstrip(".")
 
 
 def _was_lost(error: EngineError) -> bool:

@@ -16,6 +16,7 @@ from typing import Any
 from tensorfleet.cli.engines.base import EngineError
 
 ADDRESS = "RAY_ADDRESS"
+_TOKEN, _TOKEN_PATH = "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"
 _CONNECT_SECONDS = 5.0
 #: set by Ray in the entry point of `ray job submit`: the job's runtime environment among others
 _JOB_CONFIG = "RAY_JOB_CONFIG_JSON_ENV_VAR"
@@ -49,6 +50,7 @@ def connect(given: str | None, runtime_env: dict[str, Any] | None = None) -> Non
     address = chosen_address(given)
     with _defaults():
         ray = ray_library()
+    _check_token_file()
     _try_to_reach(address)
     options: dict[str, Any] = {"runtime_env": runtime_env} if runtime_env else {}
     if "://" not in address:
@@ -69,6 +71,16 @@ def disconnect() -> None:
         import ray
 
         ray.shutdown()
+
+
+def _check_token_file() -> None:
+    """Ray says of a file that is not there that the token is wrong."""
+    path = os.environ.get(_TOKEN_PATH)
+    if path and not os.environ.get(_TOKEN) and not os.access(path, os.R_OK):
+        what = "which you may not read" if os.path.exists(path) else "which does not exist"
+        raise EngineError(
+            f"{_TOKEN_PATH} names {path}, {what}. Put the token of the cluster there, or set {_TOKEN}."
+        )
 
 
 def _try_to_reach(address: str) -> None:
@@ -100,7 +112,7 @@ def _sentence(address: str, error: BaseException, said: str) -> str:
     text = str(error).strip()
     first = text.splitlines()[0] if text else type(error).__name__
     if isinstance(error, ray.exceptions.AuthenticationError) or "Unauthenticated" in said:
-        has_token = any(os.environ.get(name) for name in ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"))
+        has_token = any(os.environ.get(name) for name in (_TOKEN, _TOKEN_PATH))
         token = "the token is not that cluster's" if has_token else "it wants a token"
         return (
             f"The Ray cluster at {address} does not let us in: {token}. Set RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN "

@@ -39,6 +39,7 @@ from tensorfleet.cli.engines.slurm_nodes import Nodes
 from tensorfleet.cli.engines.slurm_rooms import Seating, cpus_of_step, memory_mb, spoken_need, spoken_room
 from tensorfleet.cli.engines.slurm_step import SlurmStep, start_at
 from tensorfleet.cli.plan import Place, Task
+from tensorfleet.cli.registry import Entry
 
 __all__ = ["SlurmEngine", "check"]
 
@@ -46,6 +47,7 @@ _QUEUE_SECONDS = 5.0  # for a request that need not wait: the scheduler runs eve
 _HET_QUEUE_SECONDS = 60.0  # only the backfill scheduler starts heterogeneous jobs
 _LOOK_SECONDS = 2.0
 _END_SECONDS = 6.0
+_GRACE_SECONDS = 30.0  # of a batch job, whose own command line may say another time
 # Reasons of a job to wait that do not pass, where a cluster takes requests that it cannot serve.
 _NEVER = ("PartitionConfig", "PartitionTimeLimit", "BadConstraints")
 _SRUN_FAILED = 1  # its exit code if there is no step
@@ -77,7 +79,16 @@ class SlurmEngine(RunEngine):
             return None
         if is_inside(os.environ):
             raise EngineError(f"This is Slurm job {os.environ['SLURM_JOB_ID']} already. Leave out --submit.")
-        print(submit(command, wanted, self.options, Path.cwd()).spoken(self.options.name), file=sys.stderr)
+        submitted = submit(command, wanted, self.options, Path.cwd())
+        listed = Entry(
+            self.options.name,
+            str(self.options.script),
+            self.options.log_dir,
+            engine=self.name,
+            grace=_GRACE_SECONDS,
+        )
+        listed.submitted(submitted.job, [one.label for one in wanted])
+        print(submitted.spoken(self.options.name), file=sys.stderr)
         return 0
 
     def reserve(self, wanted: Sequence[Wanted], listener: RunListener) -> dict[str, Place]:
@@ -210,7 +221,8 @@ class SlurmEngine(RunEngine):
     def _place_now(self, wanted: Wanted, listener: RunListener) -> Place | None:
         grows = wanted.label not in self._placed
         with self._seats:  # many workers may look, and most of the time there is no need to ask Slurm
-            shares = [one for one in self._seating.shares if self._seating.choose(wanted, [one], grows)]
+            there = [one for one in self._seating.shares if one.job not in self._ends]
+            shares = [one for one in there if self._seating.choose(wanted, [one], grows)]
         shares = self._nodes.usable(shares) if shares else []
         with self._seats:
             share = self._seating.take(wanted, shares, grows)

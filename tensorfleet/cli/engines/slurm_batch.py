@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import shlex
 from collections.abc import Sequence
@@ -47,9 +48,9 @@ class Submitted:
         """What to tell the user."""
         return (
             f"tensorfleet: submitted job {self.job}. Its batch script is {self.script}.\n"
-            f"  See it:    squeue -j {self.job}\n"
-            f"  Follow it: tensorfleet logs {name} (or: tail -F {self.output})\n"
-            f"  Stop it:   scancel {self.job}"
+            f"  See it:    tensorfleet ps (or: squeue -j {self.job})\n"
+            f"  Follow it: tensorfleet logs {name} --follow (or: tail -F {self.output})\n"
+            f"  Stop it:   tensorfleet stop {name} (or: scancel {self.job})"
         )
 
 
@@ -131,7 +132,13 @@ def submit(
         raise EngineError(
             f"Cannot write the batch script {path}: {error.strerror}. Choose another --log-dir."
         ) from None
-    printed = answer(["sbatch", "--parsable", str(path)])
+    try:
+        printed = answer(["sbatch", "--parsable", str(path)])
+    except EngineError:
+        path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # it has more than this
+            folder.rmdir()
+        raise
     return Submitted(printed.strip().split(";")[0], path, output_of(path))
 
 

@@ -158,6 +158,12 @@ def job_state(job: str) -> str:
     return next((f["JobState"] for f in fields if f.get("JobId") == job), "UNKNOWN")
 
 
+def own_jobs() -> dict[str, str]:
+    """The state of each job of this user that waits or runs."""
+    shown = answer(["squeue", "--noheader", f"--user={os.getuid()}", "--format=%A %T"])
+    return dict(line.split() for line in shown.splitlines() if line.strip())
+
+
 def why_ended(job: str) -> str | None:
     """Why a job is over, once that is known: one that is being ended does not say it yet. None if it is not over."""
     limit = time.monotonic() + _COMPLETING_SECONDS

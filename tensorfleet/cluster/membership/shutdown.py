@@ -39,6 +39,27 @@ def end_script(code: int) -> NoReturn:
     raise SystemExit(code)
 
 
+class Departure:
+    """Decides when a server that was told to end may go: not while workers, which were told too, save what is on it.
+
+    No clock, no sockets, no locks: a signal handler may call it.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        """`seconds` is how long the workers may take."""
+        self._seconds = seconds
+        self._until: float | None = None
+
+    def ask(self, now: float) -> None:
+        """The server is told to end. Cluster managers may say so more than once."""
+        if self._until is None:
+            self._until = now + self._seconds
+
+    def is_due(self, has_workers: bool, now: float) -> bool:
+        """Whether the server ends now."""
+        return self._until is not None and (not has_workers or now >= self._until)
+
+
 class ShutdownNotices:
     """Tells other tasks of the end of this one, and ends a server when all others have ended."""
 

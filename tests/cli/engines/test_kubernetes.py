@@ -285,6 +285,9 @@ def test_printed_manifests_say_how_to_apply_and_delete_them(tmp_path):
     text = engine.manifests([a_task("ps"), a_task()])
     assert places["ps/0"].address == "digits-ps-0.digits:2222"
     assert "# Apply with: kubectl apply -n ml -f FILE\n" in text
+    assert "# Note:" not in text
+    lost = engine.manifests([a_task(command=("python3", "train.py", "--train_dir=/tmp/run"))])
+    assert lost.startswith("# Note: --train_dir /tmp/run is on no volume that the pods share")
     jobs = [thing for thing in yaml.safe_load_all(text) if thing["kind"] == "Job"]
     assert [job["spec"]["backoffLimit"] for job in jobs] == [3, 3]
     assert pod_of(jobs[1])["containers"][0]["resources"] == {"requests": {"cpu": "2000m"}}

@@ -147,3 +147,27 @@ def test_the_logs_of_runs_do_not_travel(engine, tmp_path):
     other = engine(log_dir=Path("/elsewhere/runs/test"))
     other._shipped = one._shipped
     assert other._own_files() == []
+
+
+def test_a_failed_installation_is_one_sentence():
+    from tensorfleet.cli.engines.ray import _reason_of_setup
+
+    report = (
+        "Failed to set up runtime environment.\n[Node 10.0.0.1] Traceback (most recent call last):\n  File x\n"
+        "RuntimeError: Run cmd[1] failed with the following details.\n"
+        "    ERROR: Could not find a version that satisfies the requirement nosuch (from versions: none)\n"
+        "    ERROR: No matching distribution found for nosuch\n\n"
+    )
+    assert _reason_of_setup(report) == "No matching distribution found for nosuch"
+    assert _reason_of_setup("The node is full.") == "The node is full"
+    assert _reason_of_setup("") == "Ray gives no reason"
+
+
+def test_a_file_with_the_token_that_is_not_there_is_named(engine, monkeypatch, tmp_path):
+    pytest.importorskip("ray")
+    monkeypatch.delenv("RAY_AUTH_TOKEN", raising=False)
+    monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", str(tmp_path / "absent"))
+    with pytest.raises(
+        EngineError, match="RAY_AUTH_TOKEN_PATH names .*/absent, which does not exist. Put the token"
+    ):
+        engine(address="auto").reserve([WORKER], None)
