@@ -166,12 +166,13 @@ class Machine:
         verdict = Verdict(weight, self._scheme.aggregates, self.workers)
         return verdict, released + self._settle(now)
 
-    def arrive(self, worker: str, now: float) -> list[Release]:
+    def arrive(self, worker: str, owner: str, now: float) -> list[Release]:
         """A worker has made its step, and waits until it may begin the next one."""
+        released = [] if worker in self._members else self.join(worker, owner, now)  # it was given up
         member = self._members[worker]
         member.done += 1
         self._enter(member, _Phase.WAITING, now)
-        return self._settle(now)
+        return released + self._settle(now)
 
     def updated(self, worker: str, now: float) -> list[Release]:
         """The leader has made the update."""

@@ -66,7 +66,7 @@ class Training:
     def _handing(self, worker):
         worker.state = WAITING
         worker.steps += 1
-        self._release(self.machine.arrive(worker.name, self.now))
+        self._release(self.machine.arrive(worker.name, worker.name, self.now))
 
     def _leading(self, worker):
         self.updates += 1

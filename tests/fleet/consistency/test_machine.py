@@ -158,7 +158,7 @@ def test_a_worker_that_does_nothing_is_given_up_and_counts_again_when_it_comes_b
     machine = Machine(parse_schedule("bsp"), 2)
     machine.judge("a", "worker/0", 0, 0, 0.0)
     machine.judge("b", "worker/1", 0, 0, 1.0)
-    assert machine.arrive("a", 2.0) == []
+    assert machine.arrive("a", "worker/0", 2.0) == []
     assert machine.due(3.0, 60.0) == 59.0
     assert machine.overdue(61.0, 60.0) == ([], [])
     names, released = machine.overdue(62.0, 60.0)
@@ -174,7 +174,7 @@ def test_a_worker_that_never_comes_is_given_up():
     machine = Machine(parse_schedule("ssp:1"), 2)
     for now in range(2):
         machine.judge("a", "worker/0", 0, now, float(now))
-        released = machine.arrive("a", float(now))
+        released = machine.arrive("a", "worker/0", float(now))
     assert released == []
     assert "1 of 2 workers have not come" in machine.in_words()
     assert machine.overdue(70.0, 60.0) == (["a worker that has not come"], [("a", 0)])
@@ -183,17 +183,17 @@ def test_a_worker_that_never_comes_is_given_up():
 def test_a_cancelled_wait_leaves_the_gradient_in_the_update():
     machine = Machine(parse_schedule("bsp"), 2)
     machine.judge("a", "worker/0", 0, 0, 0.0)
-    machine.arrive("a", 1.0)
+    machine.arrive("a", "worker/0", 1.0)
     assert machine.withdraw("a", 2.0) == []
     machine.judge("b", "worker/1", 0, 0, 3.0)
-    assert machine.arrive("b", 4.0) == [("b", 2)]
+    assert machine.arrive("b", "worker/1", 4.0) == [("b", 2)]
 
 
 def test_a_worker_that_comes_later_begins_where_the_slowest_is():
     machine = Machine(parse_schedule("ssp:1"), 2)
     for name in ("a", "b", "a", "b"):
         machine.judge(name, name, 0, 0, 0.0)
-        machine.arrive(name, 0.0)
+        machine.arrive(name, name, 0.0)
     machine.join("c", "c", 1.0)
     assert machine.steps() == {"a": 2, "b": 2, "c": 2}
 
@@ -205,5 +205,5 @@ def test_a_training_that_all_have_left_waits_for_all_again():
     for name in ("a", "b"):
         machine.leave(name, 1.0)
     machine.judge("c", "worker/0", 0, 0, 2.0)
-    assert machine.arrive("c", 3.0) == []
+    assert machine.arrive("c", "worker/0", 3.0) == []
     assert machine.workers == 2
