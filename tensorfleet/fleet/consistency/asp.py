@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tensorfleet.fleet.consistency.scheme import Scheme, StaleRule, Whole, behind
+from tensorfleet.fleet.consistency.scheme import WHOLE, Scheme, StaleRule, behind
 
 
 @dataclass(frozen=True)
 class Asynchronous(Scheme):
     """Each worker applies its gradient at once and goes on."""
 
-    rule: StaleRule = Whole()
+    rule: StaleRule = WHOLE
 
     @property
     def text(self) -> str:

@@ -12,7 +12,7 @@ shrinks by one. In between it stays.
 
 from __future__ import annotations
 
-from tensorfleet.fleet.consistency.scheme import Observation, Scheme, StaleRule, Whole, behind
+from tensorfleet.fleet.consistency.scheme import WHOLE, Observation, Scheme, StaleRule, behind
 
 #: where the bound begins, and the largest it gets
 FIRST_BOUND, MAX_BOUND = 2, 64
@@ -25,7 +25,7 @@ MARGIN = 0.02
 class Adaptive(Scheme):
     """Stale synchronous, with a bound that adapts itself."""
 
-    def __init__(self, rule: StaleRule = Whole()) -> None:  # noqa: B008 - it cannot be changed
+    def __init__(self, rule: StaleRule = WHOLE) -> None:
         self.rule = rule
         self.bound = FIRST_BOUND
         #: what the last whole window has cost: throughput and staleness

@@ -12,16 +12,17 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from tensorfleet.base import errors, logging, settings
-from tensorfleet.fleet.consistency.machine import Machine, Release, Tally, Verdict
+from tensorfleet.fleet.consistency.machine import Machine, Release, Verdict
 from tensorfleet.fleet.consistency.text import Schedule
+from tensorfleet.state.gradient_tallies import GATE_KIND, Tally
 from tensorfleet.state.long_waits import Awaited, LongWait
 from tensorfleet.state.queues import Signal
 
 if TYPE_CHECKING:
     from tensorfleet.graph.kernel_types import HostContext, Resources
 
-#: the kind of the resource, and of a session that uses it
-KIND, MEMBER_KIND = "consistency", "worker of a consistency"
+#: the kinds of the resource and of a session that uses it
+KIND, MEMBER_KIND = GATE_KIND, "worker of a consistency"
 
 
 class GateMember:
@@ -90,7 +91,7 @@ class Gate(Awaited):
     def tallies(self) -> dict[str, Tally]:
         """By task what became of the gradients of its sessions."""
         with self._lock:
-            return dict(self._machine.tallies)
+            return {owner: tally.copy() for owner, tally in self._machine.tallies.items()}
 
     def workers(self) -> int:
         """How many workers train."""

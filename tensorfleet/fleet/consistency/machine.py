@@ -13,12 +13,12 @@ A step of a worker:
 from __future__ import annotations
 
 import enum
-from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from tensorfleet.fleet.consistency.scheme import Observation, Scheme
 from tensorfleet.fleet.consistency.text import Schedule
+from tensorfleet.state.gradient_tallies import Tally
 
 
 class Verdict(NamedTuple):
@@ -38,24 +38,6 @@ class Release(NamedTuple):
     worker: str
     #: 0, or for the leader how many gradients the update that it makes has
     gradients: int
-
-
-@dataclass
-class Tally:
-    """What became of the gradients of one worker."""
-
-    #: applied ones by their age, the scaled ones included
-    ages: Counter[int] = field(default_factory=Counter)
-    scaled: int = 0
-    dropped: int = 0
-
-    def count(self, age: int, weight: float) -> None:
-        """Counts a gradient."""
-        if weight <= 0:
-            self.dropped += 1
-            return
-        self.ages[age] += 1
-        self.scaled += weight < 1
 
 
 class _Phase(enum.Enum):
@@ -146,7 +128,9 @@ class Machine:
             return self._next_round(now)
         return self._settle(now)
 
-    def judge(self, worker: str, owner: str, age: int, step: int, now: float) -> tuple[Verdict, list[Release]]:
+    def judge(
+        self, worker: str, owner: str, age: int, step: int, now: float
+    ) -> tuple[Verdict, list[Release]]:
         """What becomes of a gradient that is ready after so many updates. A worker that is not known joins."""
         released: list[Release] = []
         if worker == self._leader:  # its update has failed

@@ -8,8 +8,7 @@ import weakref
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from tensorfleet.api.train.global_step import get_global_step
-from tensorfleet.api.train.optimizer import Optimizer
+from tensorfleet.api.train.optimizer import Optimizer, without_detour
 from tensorfleet.base import settings
 from tensorfleet.base.naming import export
 from tensorfleet.fleet.checking import whole_number
@@ -99,10 +98,15 @@ class FleetOptimizer(Optimizer):
     ) -> Operation:
         key = _key_of(pairs[0][1], part)
         training = Training(pairs, step, schedule, self._num_workers, key)
-        update = GatedUpdate(training, lambda ready: self._opt.apply_gradients(ready, step))
-        made = update.build()
+        update = GatedUpdate(training, lambda ready: self._apply(ready, step))
+        with without_detour():
+            made = update.build()
         self.staleness = update.age
         return made
+
+    def _apply(self, pairs: list[tuple[Any, Any]], step: GlobalStep | None) -> Operation:
+        """What is put under the gate."""
+        return self._opt.apply_gradients(pairs, step)
 
     def get_slot(self, *args: Any, **kwargs: Any) -> Any:
         """The slot that the wrapped optimizer keeps for a variable."""

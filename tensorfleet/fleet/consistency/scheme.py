@@ -94,8 +94,12 @@ class Scheme(abc.ABC):
         """How many gradients make one update when so many workers train."""
         return 1
 
-    def observe(self, observation: Observation) -> None:
-        """Takes note of a step that is over. Most schemes are what they are and learn nothing."""
+    def observe(self, observation: Observation) -> None:  # noqa: B027 - most schemes learn nothing
+        """Takes note of a step that is over."""
+
+
+#: the rule of a scheme that says nothing else
+WHOLE = Whole()
 
 
 def behind(scheme: str, rule: StaleRule) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tensorfleet.fleet.consistency.scheme import Scheme, StaleRule, Whole, behind
+from tensorfleet.fleet.consistency.scheme import WHOLE, Scheme, StaleRule, behind
 
 
 @dataclass(frozen=True)
@@ -12,7 +12,7 @@ class StaleSynchronous(Scheme):
     """Workers apply their gradients at once, and wait when they are more than `bound` steps ahead of the slowest."""
 
     bound: int
-    rule: StaleRule = Whole()
+    rule: StaleRule = WHOLE
 
     @property
     def text(self) -> str:

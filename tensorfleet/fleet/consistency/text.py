@@ -1,8 +1,8 @@
 """The value `consistency=`: what may be written, and what it means.
 
-    consistency = part | part "dense," part "sparse" | part "after" NUMBER [part]
-    part        = "bsp" | "backup:" NUMBER | ("ssp:" NUMBER | "asp" | "auto") [stale]
-    stale       = "scale" | "drop:" NUMBER
+consistency = part | part "dense," part "sparse" | part "after" NUMBER [part]
+part        = "bsp" | "backup:" NUMBER | ("ssp:" NUMBER | "asp" | "auto") [stale]
+stale       = "scale" | "drop:" NUMBER
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tensorfleet.fleet.consistency.asp import Asynchronous
 from tensorfleet.fleet.consistency.auto import Adaptive
 from tensorfleet.fleet.consistency.backup import Backup
 from tensorfleet.fleet.consistency.bsp import BulkSynchronous
-from tensorfleet.fleet.consistency.scheme import Dropped, Scaled, Scheme, StaleRule, Whole
+from tensorfleet.fleet.consistency.scheme import WHOLE, Dropped, Scaled, Scheme, StaleRule
 from tensorfleet.fleet.consistency.ssp import StaleSynchronous
 
 #: values as they are shown to somebody who has written another one
@@ -95,9 +95,7 @@ class Consistency:
     @property
     def text(self) -> str:
         """The value as it is written."""
-        return (
-            f"{self.dense.text} dense, {self.sparse.text} sparse" if self.is_split else self.dense.text
-        )
+        return f"{self.dense.text} dense, {self.sparse.text} sparse" if self.is_split else self.dense.text
 
 
 def parse(text: object, argument: str = "consistency") -> Consistency:
@@ -139,7 +137,9 @@ def _schedule(text: str) -> Schedule:
         return Schedule(_scheme(text))
     last, steps, first = phases.groups()
     if not steps.isdecimal():
-        raise _Unknown(f"The number of steps in {text!r} is {steps!r}. Write for example 'asp after 1000 bsp'.")
+        raise _Unknown(
+            f"The number of steps in {text!r} is {steps!r}. Write for example 'asp after 1000 bsp'."
+        )
     return Schedule(_scheme(last), _scheme(first), int(steps))
 
 
@@ -162,7 +162,7 @@ def _scheme(text: str) -> Scheme:
 
 def _rule(text: str, scheme: str) -> StaleRule:
     if not text:
-        return Whole()
+        return WHOLE
     if text == "scale":
         return Scaled()
     name, colon, number = text.partition(":")
@@ -176,7 +176,9 @@ def _bound(text: str, name: str, number: str | None) -> int:
     if number is None:
         raise _Unknown(f"{name} needs a number. Write for example '{name}:{example}'.")
     if re.fullmatch(r"-\d+", number):
-        raise _Unknown(f"The number in {text!r} must be 0 or more, not {number}. Write for example '{name}:{example}'.")
+        raise _Unknown(
+            f"The number in {text!r} must be 0 or more, not {number}. Write for example '{name}:{example}'."
+        )
     if not number.isdecimal() or len(number) > 9:
         raise _Unknown(f"The number in {text!r} is {number!r}. Write for example '{name}:{example}'.")
     return int(number)

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from tensorfleet.api.variables.variable import Variable
+from tensorfleet.base import counters
 from tensorfleet.fleet.consistency.asp import Asynchronous
-from tensorfleet.fleet.consistency.scheme import Dropped, Scaled, StaleRule, Whole
+from tensorfleet.fleet.consistency.scheme import WHOLE, Dropped, Scaled, StaleRule
 from tensorfleet.fleet.consistency.text import Schedule
 from tensorfleet.graph.apply import apply, apply_list, apply_op, constant
 from tensorfleet.graph.indexed_slices import IndexedSlices
@@ -28,11 +30,8 @@ from tensorfleet.ops.state.accumulators import OVER_ALL, ConditionalAccumulator,
 
 if TYPE_CHECKING:
     from tensorfleet.api.train.types import GlobalStep
-    from tensorfleet.api.variables.variable import Variable
 
 G = TypeVar("G", Tensor, IndexedSlices)
-#: Applies gradients, counts the step, and gives the operation that does. `None` counts no step.
-ApplyGradients = "Callable[[list[tuple[Any, Variable]]], Operation]"
 # An accumulator takes a gradient for a step that is not before its own: every one, and none.
 _FOR_ANY_STEP, _FOR_NO_STEP = np.int64(2**62), np.int64(-1)
 
@@ -65,6 +64,7 @@ class GatedUpdate:
 
     def build(self) -> Operation:
         """The operation. It waits where the schedule says so."""
+        counters.leave_staleness_to_others()  # the gate counts
         self._seen = self._read_step_early()
         values = [g.values if isinstance(g, IndexedSlices) else g for g, _ in self._it.pairs]
         with control_dependencies(values):
@@ -105,7 +105,9 @@ class GatedUpdate:
         """Asks what becomes of the gradient, where the step lives and when the gradient is ready."""
         with colocate_with(self._place):
             if self._it.step is not None:
-                now = cast(self._it.step.read_value(), np.int64)
+                step = self._it.step
+                read = step.read_value() if isinstance(step, Variable) else apply("Identity", step)
+                now = cast(read, np.int64)
             else:
                 now = apply("FleetConsistencySeen", self._gate(), name="now")
             self.age = apply("Sub", now, cast(self._seen, np.int64), name="age")
@@ -117,7 +119,7 @@ class GatedUpdate:
     # -- alone ---------------------------------------------------------------------------------------
 
     def _rules(self) -> list[StaleRule]:
-        return [getattr(scheme, "rule", Whole()) for scheme in self._it.schedule.schemes]
+        return [getattr(scheme, "rule", WHOLE) for scheme in self._it.schedule.schemes]
 
     def _update_alone(self) -> Any:
         """The update from this worker's gradient alone, if it counts."""
@@ -129,7 +131,8 @@ class GatedUpdate:
                 return self._apply_gradients(pairs)
         with colocate_with(self._place):
             alone = apply("LogicalAnd", self._counts, apply("LogicalNot", self._is_for_all), name="alone")
-        return cond(alone, lambda: _after([self._apply_gradients(pairs)]), lambda: constant(False))
+        with device(self._place.device):
+            return cond(alone, lambda: _after([self._apply_gradients(pairs)]), lambda: constant(False))
 
     # -- together ------------------------------------------------------------------------------------
 
@@ -141,11 +144,21 @@ class GatedUpdate:
             return accumulator
         return ConditionalAccumulator(grad.dtype, shape=var.get_shape(), shared_name=name)
 
-    def _hand_in(self) -> list[Operation]:
-        """Adds the gradient to the accumulators beside the variables; those count a gradient that is too late as dropped."""
+    def _hand_in(self) -> list[Any]:
+        """Adds the gradient to the accumulators beside the variables, if it is for an update of several."""
         with colocate_with(self._place):
             wanted = apply("LogicalAnd", self._counts, self._is_for_all, name="together")
-            step = apply("Select", wanted, _FOR_ANY_STEP, _FOR_NO_STEP, name="accepted")
+        if not all(scheme.aggregates for scheme in self._it.schedule.schemes):
+            with device(self._place.device):
+                return [
+                    cond(wanted, lambda: _after(self._add(_FOR_ANY_STEP)), lambda: constant(False)),
+                ]
+        # Nearly all gradients are: the accumulators themselves drop the others, and count them.
+        with colocate_with(self._place):
+            accepted = apply("Select", wanted, _FOR_ANY_STEP, _FOR_NO_STEP, name="accepted")
+        return self._add(accepted)
+
+    def _add(self, step: Any) -> list[Operation]:
         handed_in = []
         for grad, var in self._it.pairs:
             with device(var.device):
@@ -175,7 +188,9 @@ class GatedUpdate:
 
         with colocate_with(self._place):
             leads = apply("Greater", gradients, np.int32(0), name="leads")
-        return group(cond(leads, update, lambda: constant(False)))
+        # The decision is where the step lives: it need not travel to the worker and back.
+        with device(self._place.device):
+            return group(cond(leads, update, lambda: constant(False)))
 
 
 def _after(ops: Sequence[Any]) -> Tensor:
