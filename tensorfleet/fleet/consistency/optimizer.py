@@ -62,6 +62,9 @@ class FleetOptimizer(Optimizer):
         self._num_workers = num_workers or workers_of_cluster()
         #: how stale the gradient of a step is, after `minimize` or `apply_gradients`: a tensor to fetch
         self.staleness: Tensor | None = None
+        #: how much of it is applied: 1 is all of it, 0 nothing
+        self.weight: Tensor | None = None
+        self._seen: Tensor | None = None
 
     def compute_gradients(self, *args: Any, **kwargs: Any) -> list[tuple[Gradient, Any]]:
         """(gradient, variable) pairs, as the wrapped optimizer gives them."""
@@ -97,11 +100,11 @@ class FleetOptimizer(Optimizer):
         self, pairs: list[tuple[Any, Any]], step: GlobalStep | None, schedule: Schedule, part: str
     ) -> Operation:
         key = _key_of(pairs[0][1], part)
-        training = Training(pairs, step, schedule, self._num_workers, key)
+        training = Training(pairs, step, schedule, self._num_workers, key, self._seen)
         update = GatedUpdate(training, lambda ready: self._apply(ready, step))
         with without_detour():
             made = update.build()
-        self.staleness = update.age
+        self.staleness, self.weight = update.age, update.weight
         return made
 
     def _apply(self, pairs: list[tuple[Any, Any]], step: GlobalStep | None) -> Operation:

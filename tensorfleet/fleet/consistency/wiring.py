@@ -48,6 +48,8 @@ class Training:
     workers: int
     #: the same in the graphs of all workers, and different for each training
     key: str
+    #: how many updates there were when the variables were read, where somebody has looked already
+    seen: Tensor | None = None
 
 
 class GatedUpdate:
@@ -93,6 +95,8 @@ class GatedUpdate:
 
     def _read_step_early(self) -> Tensor:
         """How many updates there were when this step began to read variables."""
+        if self._it.seen is not None:
+            return self._it.seen
         # The dependencies are those of the update: a read after them would be too late.
         with control_dependencies(None):
             if self._it.step is not None:
