@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from tensorfleet.base import dtypes, errors
+from tensorfleet.base import errors
 from tensorfleet.base.naming import export
 from tensorfleet.fleet.checking import whole_number
 from tensorfleet.fleet.jax_trees import PyTree, flatten, unflatten, written_path
