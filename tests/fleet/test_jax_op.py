@@ -16,9 +16,9 @@ import tensorfleet as tf
 from tensorfleet.graph import registry
 from tensorfleet.kernels.exported_functions import find_traced
 from tensorfleet.ops.control.jax_call import exported_of
-from tensorfleet.testing.cluster import ProcessCluster
 from tensorfleet.passes.pipeline import make_plan
 from tensorfleet.passes.place import Placer
+from tensorfleet.testing.cluster import ProcessCluster
 from tests.support.sessions import run, run_initialized
 
 X = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
