@@ -64,7 +64,7 @@ class _JaxOp:
         self._names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
         self._shapes = shapes
         self._orders = whole_number("vjp_order", vjp_order, 0)
-        self.__name__ = _op_name(name or getattr(fn, "__name__", type(fn).__name__))
+        self.__name__ = _op_name(name or str(getattr(fn, "__name__", type(fn).__name__)))
         self.__doc__ = fn.__doc__
         try:
             self._parameters = list(inspect.signature(fn).parameters.values())
@@ -167,8 +167,6 @@ class _JaxOp:
         results: list[Any] = []
 
         def flat(*values: Any) -> list[Any]:
-            if len(values) != len(types):  # JAX adds those of another trace
-                raise jax.errors.UnexpectedTracerError("")
             args, kwargs = unflatten(structure, values)
             full = [static.get(i, value) for i, value in enumerate(args)]
             named = {k: v for k, v in static.items() if isinstance(k, str)}
@@ -176,13 +174,17 @@ class _JaxOp:
             results[:] = [made]
             return [leaf for _, leaf in leaves]
 
-        wide = any(kind.dtype in _WIDE for kind in types)
-        jax, _ = load_jax()
-        try:
-            traced = TracedFunction(flat, self.__name__, labels, types, wide)
-        except Exception as e:  # whatever the user's function raises, with what it was called with
-            raise _explained(self.__name__, e, labels, types) from e
-        return traced, results[0]
+        return trace_flat(flat, self.__name__, labels, types), results[0]
+
+
+def trace_flat(
+    function: Callable[..., Sequence[Any]], name: str, labels: Sequence[str], types: Sequence[ArrayType]
+) -> TracedFunction:
+    """Traces and exports a function of arrays in a row; the error of one that cannot be says why."""
+    try:
+        return TracedFunction(function, name, labels, types, any(kind.dtype in _WIDE for kind in types))
+    except Exception as e:  # whatever the user's function raises, with what it was called with
+        raise _explained(name, e, labels, types) from e
 
 
 def _op_name(name: str) -> str:
@@ -242,7 +244,7 @@ def _reason(error: Exception, labels: Sequence[str], types: Sequence[ArrayType])
             "travels to the task that runs it.",
             "Leave the callback out, or make it an op of its own: tf.py_func.",
         )
-    if isinstance(error, jax.errors.UnexpectedTracerError):
+    if isinstance(error, jax.errors.UnexpectedTracerError) or "Too many leaves for PyTreeDef" in text:
         return (
             "it uses arrays that an earlier call left in a Python variable.",
             "Return them as results, and pass them as arguments: see jax.errors.UnexpectedTracerError.",

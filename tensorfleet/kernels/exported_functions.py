@@ -108,7 +108,8 @@ class ExportedFunction:
     def call(self, *values: Array) -> tuple[Array, ...]:
         """Calls it on arrays or, while a program is traced, on tracers."""
         self.check_shapes([tuple(np.shape(v)) for v in values])
-        return tuple(_callable(self).call(*values))
+        call: Callable[..., Sequence[Array]] = _callable(self).call
+        return tuple(call(*values))
 
     def call_now(self, *values: Array) -> tuple[Array, ...]:
         """Calls it on NumPy arrays at once, also while something else is traced."""
@@ -189,7 +190,7 @@ def _callable(function: ExportedFunction) -> jax_export.Exported:
         tuple(_abstract(kind, scope) for kind in kinds) for kinds in (function.arguments, function.results)
     )
     template = _template()
-    unsharded = {
+    unsharded: dict[str, Any] = {
         field.name: (None,) * len(arguments if "in_" in field.name else results)
         for field in dataclasses.fields(template)
         if "sharding" in field.name
@@ -271,12 +272,9 @@ class TracedFunction:
 
         scope = export.SymbolicScope()
         with jax.enable_x64(self._wide):
-            given = [
-                jax.ShapeDtypeStruct(
-                    export.symbolic_shape(a.sizes, scope=scope), dtypes.as_dtype(a.dtype).as_numpy_dtype
-                )
-                for a in arguments
-            ]
+            struct: Any = jax.ShapeDtypeStruct  # it has no types
+            avals = [_abstract(a, scope) for a in arguments]
+            given = [struct(aval.shape, aval.dtype) for aval in avals]
             made = export.export(jax.jit(self._function), platforms=("cpu",))(*given)
         results = [
             ArrayType(_type_name(a.dtype, f"result {i} of '{name}'"), _written(a.shape))

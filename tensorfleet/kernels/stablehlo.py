@@ -79,8 +79,8 @@ def write_program(artifact: bytes) -> bytes:
             return ir.WalkResult.ADVANCE
 
         module.operation.walk(strip)
-        text: str = module.operation.get_asm(print_generic_op_form=True, enable_debug_info=False)
-    return text.encode()
+        text = module.operation.get_asm(print_generic_op_form=True, enable_debug_info=False)
+    return str(text).encode()
 
 
 @lru_cache(maxsize=256)

@@ -14,11 +14,11 @@ from tensorfleet.base.dtypes import DType
 from tensorfleet.base.shapes import TensorShape
 from tensorfleet.base.types import Array, ArrayModule
 from tensorfleet.graph import registry
-from tensorfleet.graph.apply import apply_list
+from tensorfleet.graph.apply import apply_list, apply_op
 from tensorfleet.graph.attributes import clean_attr
 from tensorfleet.graph.graphdef import attr_from_proto, attr_to_proto
 from tensorfleet.graph.operation import Operation, Tensor
-from tensorfleet.graph.registry import Gradient, gradient, op
+from tensorfleet.graph.registry import Gradient, gradient, not_differentiable, op
 from tensorfleet.kernels.exported_functions import (
     ArrayType,
     ExportedFunction,
@@ -26,6 +26,8 @@ from tensorfleet.kernels.exported_functions import (
     find_traced,
     keep_traced,
 )
+from tensorfleet.kernels.stablehlo import Sizes
+from tensorfleet.ops.state.optimizer_steps import state_shape
 
 #: the attributes that describe a function, of each op that calls one
 ATTRS = (
@@ -60,7 +62,7 @@ def exported_of(operation: Operation) -> ExportedFunction:
         found = _exported[operation] = ExportedFunction(
             _text(attrs["function"]),
             tuple(map(_text, attrs["labels"])),
-            _types(attrs["Tin"], attrs["in_sizes"]),
+            _types([*(attrs["Tout"] if operation.spec.updates else ()), *attrs["Tin"]], attrs["in_sizes"]),
             _types(attrs["Tout"], attrs["out_sizes"]),
             bytes(attrs["module"]),
             tuple(attrs["kept"]),
@@ -86,8 +88,12 @@ def _types(kinds: Sequence[DType], sizes: Sequence[bytes | str]) -> tuple[ArrayT
 def _shape(operation: Operation) -> list[TensorShape]:
     function = exported_of(operation)
     assert function.program  # a malformed or hostile one is refused before anything runs
-    given = [None if t.shape._d is None else tuple(t.shape._d) for t in operation._inputs]
-    return [TensorShape(list(sizes)) for sizes in function.result_shapes(given)]
+    shapes = function.result_shapes([_known(t.shape) for t in operation._inputs])
+    return [TensorShape(list(sizes)) for sizes in shapes]
+
+
+def _known(shape: TensorShape) -> Sizes | None:
+    return None if shape._d is None else tuple(shape._d)
 
 
 # Without gradients of its own: those are calls of another function.
@@ -101,6 +107,54 @@ def _shape(operation: Operation) -> list[TensorShape]:
 def _jax_call(xp: ArrayModule, arguments: list[Array], *, op: Operation) -> tuple[Array, ...]:
     function = exported_of(op)
     return function.call_now(*arguments) if xp is np else function.call(*arguments)
+
+
+def _update_shape(operation: Operation) -> list[TensorShape]:
+    function = exported_of(operation)
+    count = len(function.results)
+    if function.arguments[:count] != function.results:
+        raise errors.invalid(f"The new values of '{function.name}' have other types than its variables.")
+    assert function.program
+    function.check_shapes(
+        [_known(state_shape(operation, i)) for i in range(count)]
+        + [_known(t.shape) for t in operation._inputs[count:]]
+    )
+    return []
+
+
+# The function takes the values of the variables, and then the other arguments. It gives the new values.
+for _name, _variables, _types_of in (
+    ("JaxUpdate", "Ref(list(Tout))", ""),
+    ("ResourceJaxUpdate", "N * resource", "; N: int >= 1"),
+):
+
+    @op(
+        _name,
+        f"variables: {_variables}, arguments: list(Tin) ->",
+        ATTRS + _types_of,
+        shape=_update_shape,
+        updates=["variables"],
+        heavy=True,
+        stateful=True,
+    )
+    def _jax_update(
+        xp: ArrayModule, variables: list[Array], arguments: list[Array], *, op: Operation
+    ) -> tuple[Array, ...]:
+        function = exported_of(op)
+        return (function.call_now if xp is np else function.call)(*variables, *arguments)
+
+    not_differentiable(_name)
+
+
+def update_variables(traced: TracedFunction, handles: Sequence[Tensor], given: Sequence[Tensor]) -> Operation:
+    """An operation that gives variables the values that a function makes of them and of other arguments."""
+    attrs = function_attrs(traced.exported)
+    attrs["Tin"] = attrs["Tin"][len(handles) :]
+    resource = handles[0].dtype.base_dtype == dtypes.resource
+    name = traced.exported.name
+    return apply_op(
+        "ResourceJaxUpdate" if resource else "JaxUpdate", list(handles), list(given), name=name, **attrs
+    )
 
 
 @gradient("JaxCall")
