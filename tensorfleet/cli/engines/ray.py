@@ -20,7 +20,7 @@ from tensorfleet.cli.engines.ray_connection import connect, disconnect, is_job, 
 from tensorfleet.cli.engines.ray_folders import warn_of_folders
 from tensorfleet.cli.engines.ray_options import Shipped, is_larger, read_options, shipped
 from tensorfleet.cli.engines.ray_task import Closed, RayNode, RayTask, Reply, kill
-from tensorfleet.cli.plan import TOKEN, Place, Task
+from tensorfleet.cli.plan import NOTICE, TOKEN, Place, Task
 from tensorfleet.fleet import ray_placement, ray_tasks
 from tensorfleet.fleet.ray_placement import Held, NoRoom, Seat
 from tensorfleet.fleet.ray_tasks import NodePlace, TaskCommand
@@ -90,6 +90,7 @@ class RayEngine(RunEngine):
     def seek(self, wanted: Wanted, listener: RunListener) -> None:
         """A new actor: in the task's bundle, which Ray moves to another node if it must, or in a new one."""
         with self._lock:
+            self._leave_node(wanted.label)
             if wanted.label not in self._held:
                 (self._held[wanted.label],) = ray_placement.ask([self._seat(wanted)])
             actor = self._replace_actor(wanted.label)
@@ -98,6 +99,17 @@ class RayEngine(RunEngine):
             )
             self._threads.append(thread)
         thread.start()
+
+    def _leave_node(self, label: str) -> None:
+        """Gives back room on a node that is being drained, which Ray would replace only when the node has gone.
+
+        A bundle that shares its group with other tasks cannot be given back alone.
+        """
+        running, held = self._running.get(label), self._held.get(label)
+        if running is None or held is None or not running.leaves:
+            return
+        if not any(other.group == held.group for name, other in self._held.items() if name != label):
+            ray_placement.give_back([self._held.pop(label)])
 
     def close(self) -> None:
         """Ends the tasks and their actors, gives the room back, and leaves the cluster."""
@@ -262,7 +274,8 @@ class RayEngine(RunEngine):
         command = task.command
         if self._shipped is not None:
             command = self._shipped.command(command, self.options.script)
-        return TaskCommand(command, environment, secret, self._directory, task.starts_copies, hidden)
+        saves = not task.serves and bool(float(environment.get(NOTICE) or 0))
+        return TaskCommand(command, environment, secret, self._directory, task.starts_copies, hidden, saves)
 
 
 def check(address: str | None) -> Iterator[Finding]:

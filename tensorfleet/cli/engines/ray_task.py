@@ -78,6 +78,8 @@ class RayTask:
         self._listener = listener
         self._reply = reply
         self._killed = False
+        #: its node is being drained: its successor cannot be there
+        self.leaves = False
         self.ended = threading.Event()
         self._started = actor.start.remote(command)
         self.thread = threading.Thread(target=self._follow, name=f"output of {label}", daemon=True)
@@ -124,7 +126,8 @@ class RayTask:
 
         try:
             self._reply.get(self._started)
-            return self._pass_lines_on(), None
+            code = self._pass_lines_on()
+            return code, f"node {self._node.name} is being drained" if self.leaves and code else None
         except ray.exceptions.RayActorError as error:
             return -signal.SIGKILL, None if self._killed else ray_placement.death_of(
                 error, self._node.name, self._node.node_id
@@ -155,6 +158,7 @@ class RayTask:
                 self._reply.closed.wait(_SLICE_SECONDS)
                 continue
             number, silent_since = number + 1, None
+            self.leaves = batch.leaves
             for line in batch.lines:
                 self._listener.on_line(self._label, line)
             if batch.code is not None:
