@@ -139,6 +139,20 @@ def test_a_worker_saves_when_its_node_is_drained_and_joins_elsewhere(tmp_path):
     assert lines.index(saved) < lines.index(lost)
 
 
+def test_a_cluster_whose_head_dies_is_named(script, tmp_path):
+    with ray_cluster(2) as cluster:
+        with launched(cluster, tmp_path, "--ps", "1", "--workers", "2", script, "--until=1e9") as run:
+            run.read_until("began", 2)
+            cluster.kill_head()
+            run.end()
+    assert run.code == 127
+    told = run.stderr.splitlines()[-1]
+    assert re.match(
+        rf"tensorfleet: The head of the Ray cluster at {cluster.address} has not answered for \d+ s. Start the",
+        told,
+    )
+
+
 def _worker(cluster, index):
     return pid_of(cluster, "--job_name=worker", f"--task_index={index}")
 
