@@ -25,6 +25,7 @@ LAUNCHER = "TENSORFLEET_LAUNCHER"
 _MAX_BATCH_BYTES = 1 << 18
 _MAX_WAITING_LINES = 10_000  # then the task waits in its print: nobody reads as fast as it writes
 _DRAIN_SECONDS = 1.0  # for the last output of a task that has ended
+_NODE_LOOK_SECONDS = 2.0  # between two looks whether the node is being drained
 # What Ray sets in its workers for their own sake.
 _OF_RAY = ("PYTHONBREAKPOINT",)
 # Reads until the actor is gone, however that went, and ends the task's group with it.
@@ -64,6 +65,8 @@ class TaskCommand(NamedTuple):
     starts_copies: bool = False
     #: variables of the actor's own environment that the task does not inherit
     hidden: tuple[str, ...] = ()
+    #: it takes SIGTERM as notice: it gets one when its node is being drained
+    saves: bool = False
 
 
 class LineBatch(NamedTuple):
@@ -71,6 +74,8 @@ class LineBatch(NamedTuple):
 
     lines: list[str]
     code: int | None
+    #: the node is being drained, so the task was told to leave
+    leaves: bool = False
 
 
 def installed_version() -> str:
@@ -108,6 +113,15 @@ def node_place(port: int) -> NodePlace:
     return NodePlace(ray.util.get_node_ip_address(), port, node, actor, sys.executable, installed_version())
 
 
+def node_is_drained() -> bool:
+    """Whether Ray is about to take this node away: a spot machine that was given notice, or `ray drain-node`."""
+    with contextlib.suppress(Exception):  # Ray has no public name for this, and may not answer just now
+        from ray._private import state
+
+        return library().get_runtime_context().get_node_id() in state.state.get_draining_nodes()
+    return False
+
+
 class TaskActor:
     """Starts a task as a process, gives its output in batches, and ends it when the actor ends.
 
@@ -121,6 +135,7 @@ class TaskActor:
         self._lines: collections.deque[str] = collections.deque()
         self._code: int | None = None
         self._last: tuple[int, LineBatch] = (0, LineBatch([], None))
+        self._leaves = False
 
     def place(self) -> NodePlace:
         """Where the task will be, with a port that is free there."""
@@ -130,13 +145,15 @@ class TaskActor:
         """Starts the task; gives its process id."""
         with self._changed:
             self._lines.clear()
-            self._code, self._last = None, (0, LineBatch([], None))
+            self._code, self._last, self._leaves = None, (0, LineBatch([], None)), False
             self._process = process = _started(wanted)
         guardian = _guardian(process.pid)
         reader = threading.Thread(target=self._read, args=(process,), daemon=True)
         reader.start()
         ends = (process, reader, guardian, wanted.starts_copies)
         threading.Thread(target=self._wait, args=ends, daemon=True).start()
+        if wanted.saves:
+            threading.Thread(target=self._watch_node, args=(process,), daemon=True).start()
         return process.pid
 
     def next_lines(self, number: int, seconds: float) -> LineBatch:
@@ -153,7 +170,7 @@ class TaskActor:
             while self._lines and size < _MAX_BATCH_BYTES:
                 lines.append(self._lines.popleft())
                 size += len(lines[-1]) + 1
-            batch = LineBatch(lines, None if self._lines else self._code)
+            batch = LineBatch(lines, None if self._lines else self._code, self._leaves)
             self._last = (number, batch)
             self._changed.notify_all()
             return batch
@@ -196,6 +213,20 @@ class TaskActor:
                     self._changed.wait_for(lambda: len(self._lines) < _MAX_WAITING_LINES)
                     self._lines.append(line.decode(errors="replace").rstrip("\r\n"))
                     self._changed.notify_all()
+
+    def _watch_node(self, process: subprocess.Popen[bytes]) -> None:
+        """Tells the task to save when its node is about to go."""
+        while not node_is_drained():
+            with self._changed:
+                if self._changed.wait_for(lambda: self._has_ended(process), _NODE_LOOK_SECONDS):
+                    return
+        with self._changed:
+            if not self._has_ended(process):
+                self._leaves = True
+                _signal_group(process.pid, signal.SIGTERM)
+
+    def _has_ended(self, process: subprocess.Popen[bytes]) -> bool:
+        return self._process is not process or self._code is not None
 
     def _wait(
         self,

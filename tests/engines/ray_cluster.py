@@ -3,7 +3,7 @@
     python -m tests.engines.ray_cluster NODES [PORT]
 
 With a port, the job server of `ray job submit` listens there. It prints the cluster's address, takes commands as lines
-("add", "kill NODE"), answers each with a line, and ends the cluster with its standard input: also when the tests are killed.
+("add", "kill NODE", "drain NODE", "behead"), answers each with a line, and ends the cluster with its standard input: also when the tests are killed.
 """
 
 from __future__ import annotations
@@ -82,6 +82,7 @@ class RayCluster:
             stderr=self._errors,
             text=True,
         )
+        self._has_head = True
         answer = self._answer()
         self.address: str = answer["address"]
         #: the nodes that can be killed: all but the first
@@ -96,6 +97,15 @@ class RayCluster:
         """Ends a node as a machine ends that loses its power."""
         self.others.remove(node_id)
         self._ask(f"kill {node_id}")
+
+    def drain_node(self, node_id: str) -> None:
+        """Tells Ray that a node is about to be taken away, as the watcher of a spot machine does."""
+        self._ask(f"drain {node_id}")
+
+    def kill_head(self) -> None:
+        """Ends what has the state of the cluster. Its processes end a minute later."""
+        self._ask("behead")
+        self._has_head = False
 
     def processes(self) -> list[psutil.Process]:
         """What is there of this cluster, other than tasks of a run."""
@@ -125,7 +135,8 @@ class RayCluster:
                 process.kill()
         psutil.wait_procs(alive, timeout=10)
         shutil.rmtree(self.folder, ignore_errors=True)
-        assert not alive, f"Ray's own processes did not end: {alive}"
+        # Without a head, nobody tells them to.
+        assert not (alive and self._has_head), f"Ray's own processes did not end: {alive}"
 
     def _ask(self, command: str) -> dict:
         assert self._process.stdin is not None
@@ -212,6 +223,7 @@ def wait_until(condition, what, seconds=SECONDS):
 
 
 def main(nodes: int, job_port: str) -> None:
+    from ray._raylet import GcsClient
     from ray.cluster_utils import Cluster
 
     def answer(**values: object) -> None:
@@ -228,6 +240,13 @@ def main(nodes: int, job_port: str) -> None:
             node = cluster.add_node(**_NODE)
             others[node.node_id] = node
             answer(node=node.node_id)
+        elif command == "behead":
+            cluster.head_node.kill_gcs_server()
+            answer()
+        elif command == "drain":
+            preempted, deadline = 2, int((time.time() + SECONDS) * 1000)
+            assert GcsClient(address=cluster.address).drain_node(node_id, preempted, "notice", deadline)[0]
+            answer()
         else:
             cluster.remove_node(others.pop(node_id), allow_graceful=False)
             answer()

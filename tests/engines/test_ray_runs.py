@@ -111,6 +111,52 @@ def test_a_run_goes_on_when_a_node_dies(tmp_path):
     assert run.code == 0, run.stdout + run.stderr
 
 
+def test_a_worker_saves_when_its_node_is_drained_and_joins_elsewhere(tmp_path):
+    (tmp_path / "train.py").write_text(
+        TRAIN.replace(
+            "while sess.run(more) < FLAGS.until:", "while not sess.should_stop():\n            sess.run(more)"
+        )
+    )
+    with ray_cluster() as cluster:
+        # Two tasks fit on the first node, which has to stay.
+        options = ("--cpus-per-task", "1", "--ps", "1", "--workers", "1:4")
+        with launched(cluster, tmp_path, *options, "train.py") as run:
+            run.read_until("began", 4)
+            index = next(i for i in (1, 2, 3) if node_of(_worker(cluster, i)) in cluster.others)
+            node, before = node_of(_worker(cluster, index)), _worker(cluster, index)
+            cluster.drain_node(node)
+            cluster.add_node()
+            run.read_until(f"worker/{index} is lost: node")
+            run.read_until(f"worker/{index} on")
+            wait_until(lambda: _worker(cluster, index) not in (None, before), "the successor")
+            assert node_of(_worker(cluster, index)) != node
+            run.process.send_signal(signal.SIGINT)
+            assert run.end().code == 130
+    assert f"[worker/{index}] tensorfleet: got SIGTERM; stopping after this step." in run.stdout
+    assert "is being drained. Looking for another place." in run.stdout
+    lines = run.stdout.splitlines()
+    saved, lost = f"[worker/{index}] trained", next(line for line in lines if "is being drained" in line)
+    assert lines.index(saved) < lines.index(lost)
+
+
+def test_a_cluster_whose_head_dies_is_named(script, tmp_path):
+    with ray_cluster(2) as cluster:
+        with launched(cluster, tmp_path, "--ps", "1", "--workers", "2", script, "--until=1e9") as run:
+            run.read_until("began", 2)
+            cluster.kill_head()
+            run.end()
+    assert run.code == 127
+    told = run.stderr.splitlines()[-1]
+    assert re.match(
+        rf"tensorfleet: The head of the Ray cluster at {cluster.address} has not answered for \d+ s. Start the",
+        told,
+    )
+
+
+def _worker(cluster, index):
+    return pid_of(cluster, "--job_name=worker", f"--task_index={index}")
+
+
 def test_ctrl_c_leaves_nothing(cluster, script, tmp_path):
     with launched(cluster, tmp_path, "--ps", "1", "--workers", "2", script, "--until=1e9") as run:
         run.read_until("began", 2)

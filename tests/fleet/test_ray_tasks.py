@@ -142,3 +142,33 @@ def test_the_installed_version_is_read_without_an_import():
 def test_a_node_without_tensorfleet_has_no_version(monkeypatch):
     monkeypatch.setattr(ray_tasks.importlib.util, "find_spec", lambda name: None)
     assert installed_version() == ""
+
+
+NOTICED = "import signal, sys; signal.signal(15, lambda *_: sys.exit(143)); print('began', flush=True); signal.pause()"
+
+
+def test_a_task_is_told_to_save_when_its_node_is_drained(actor, monkeypatch):
+    drained = []
+    monkeypatch.setattr(ray_tasks, "_NODE_LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(ray_tasks, "node_is_drained", lambda: bool(drained))
+    actor.start(command(NOTICED, saves=True))
+    assert actor.next_lines(1, SECONDS).lines == ["began"]
+    drained.append(True)
+    batch, number, limit = actor.next_lines(2, 1.0), 2, time.monotonic() + SECONDS
+    while batch.code is None and time.monotonic() < limit:
+        number += 1
+        batch = actor.next_lines(number, 1.0)
+    assert (batch.code, batch.leaves) == (143, True)
+
+
+def test_a_task_without_notice_is_left_alone_on_a_node_that_is_drained(actor, monkeypatch):
+    monkeypatch.setattr(ray_tasks, "_NODE_LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(ray_tasks, "node_is_drained", lambda: pytest.fail("nobody asks"))
+    actor.start(command("print('done')"))
+    assert lines_of(actor) == (["done"], 0)
+    assert not actor._leaves
+
+
+def test_a_node_that_cannot_be_asked_is_not_drained(monkeypatch):
+    monkeypatch.setattr(ray_tasks, "library", lambda: None)
+    assert not ray_tasks.node_is_drained()

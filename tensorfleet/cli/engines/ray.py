@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 from tensorfleet.base.versions import FLEET_VERSION
 from tensorfleet.cli.engines.base import EngineError, RunEngine, RunListener, RunningTask, RunOptions, Wanted
-from tensorfleet.cli.engines.ray_connection import connect, disconnect, is_job, ray_library
+from tensorfleet.cli.engines.ray_connection import connect, disconnect, head_address, is_job, ray_library
 from tensorfleet.cli.engines.ray_folders import warn_of_folders
+from tensorfleet.cli.engines.ray_head import HeadWatch
 from tensorfleet.cli.engines.ray_options import Shipped, is_larger, read_options, shipped
 from tensorfleet.cli.engines.ray_task import Closed, RayNode, RayTask, Reply, kill
-from tensorfleet.cli.plan import TOKEN, Place, Task
+from tensorfleet.cli.plan import NOTICE, TOKEN, Place, Task
 from tensorfleet.fleet import ray_placement, ray_tasks
 from tensorfleet.fleet.ray_placement import Held, NoRoom, Seat
 from tensorfleet.fleet.ray_tasks import NodePlace, TaskCommand
@@ -51,6 +52,7 @@ class RayEngine(RunEngine):
         self._shipped: Shipped | None = None
         self._directory = self._arguments.directory
         self._folders_checked = False
+        self._gone = ""  # the cluster, and how
         self._only_host: str | None = None  # of a cluster that is this machine and stays so
         #: of each task: its bundle, its newest actor, the actor's node, and its newest start
         self._held: dict[str, Held] = {}
@@ -63,6 +65,8 @@ class RayEngine(RunEngine):
     def reserve(self, wanted: Sequence[Wanted], listener: RunListener) -> dict[str, Place]:
         """A bundle and an actor for each task."""
         self._connect(listener)
+        if (head := head_address()) is not None:
+            HeadWatch(head, self._reply.closed, self._lose).start()
         try:
             self._held = ray_placement.reserve(
                 [self._seat(each) for each in wanted],
@@ -89,7 +93,10 @@ class RayEngine(RunEngine):
 
     def seek(self, wanted: Wanted, listener: RunListener) -> None:
         """A new actor: in the task's bundle, which Ray moves to another node if it must, or in a new one."""
+        if self._gone:
+            raise EngineError(self._gone)
         with self._lock:
+            self._leave_node(wanted.label)
             if wanted.label not in self._held:
                 (self._held[wanted.label],) = ray_placement.ask([self._seat(wanted)])
             actor = self._replace_actor(wanted.label)
@@ -98,6 +105,23 @@ class RayEngine(RunEngine):
             )
             self._threads.append(thread)
         thread.start()
+
+    def _lose(self, reason: str) -> None:
+        """The cluster is gone: every task is lost, and there are no places any more."""
+        self._gone = reason
+        for task in list(self._running.values()):
+            task.lose("the Ray cluster is gone")
+
+    def _leave_node(self, label: str) -> None:
+        """Gives back room on a node that is being drained, which Ray would replace only when the node has gone.
+
+        A bundle that shares its group with other tasks cannot be given back alone.
+        """
+        running, held = self._running.get(label), self._held.get(label)
+        if running is None or held is None or not running.leaves:
+            return
+        if not any(other.group == held.group for name, other in self._held.items() if name != label):
+            ray_placement.give_back([self._held.pop(label)])
 
     def close(self) -> None:
         """Ends the tasks and their actors, gives the room back, and leaves the cluster."""
@@ -111,6 +135,8 @@ class RayEngine(RunEngine):
         for task in running:
             task.ended.wait(max(limit - time.monotonic(), 0))
         self._reply.closed.set()
+        if self._gone:  # nobody is there to give anything back to: the nodes end what they have
+            return
         with self._lock:
             for actor in self._actors.values():
                 kill(actor)
@@ -262,7 +288,8 @@ class RayEngine(RunEngine):
         command = task.command
         if self._shipped is not None:
             command = self._shipped.command(command, self.options.script)
-        return TaskCommand(command, environment, secret, self._directory, task.starts_copies, hidden)
+        saves = not task.serves and bool(float(environment.get(NOTICE) or 0))
+        return TaskCommand(command, environment, secret, self._directory, task.starts_copies, hidden, saves)
 
 
 def check(address: str | None) -> Iterator[Finding]:

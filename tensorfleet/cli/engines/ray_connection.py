@@ -65,6 +65,14 @@ def connect(given: str | None, runtime_env: dict[str, Any] | None = None) -> Non
     _silence()
 
 
+def head_address() -> str | None:
+    """Where the head is that this process is connected to; None if Ray's client is in between."""
+    ray = ray_library()
+    if ray.util.client.ray.is_connected():
+        return None
+    return str(ray.get_runtime_context().gcs_address)
+
+
 def disconnect() -> None:
     """Leaves the cluster, which ends all that this process has started there. Never raises."""
     with contextlib.suppress(Exception), _own_handlers():

@@ -78,7 +78,10 @@ class RayTask:
         self._listener = listener
         self._reply = reply
         self._killed = False
+        #: its node is being drained: its successor cannot be there
+        self.leaves = False
         self.ended = threading.Event()
+        self._telling = threading.Lock()
         self._started = actor.start.remote(command)
         self.thread = threading.Thread(target=self._follow, name=f"output of {label}", daemon=True)
         self.thread.start()
@@ -105,6 +108,19 @@ class RayTask:
             timer.daemon = True
             timer.start()
 
+    def lose(self, reason: str) -> None:
+        """Its place is gone, whatever Ray says or does not say."""
+        self.send(signal.SIGKILL)
+        self._tell(-signal.SIGKILL, reason)
+
+    def _tell(self, code: int, lost: str | None) -> None:
+        """Its end, which is told once."""
+        with self._telling:
+            if self.ended.is_set():
+                return
+            self.ended.set()
+        self._listener.on_exit(self._label, code, lost)
+
     def _kill(self) -> None:
         if not self.ended.is_set() and not self._reply.closed.is_set():
             kill(self._actor)
@@ -113,10 +129,9 @@ class RayTask:
         try:
             code, lost = self._to_its_end()
         except Closed:
-            return
-        finally:
             self.ended.set()
-        self._listener.on_exit(self._label, code, lost)
+            return
+        self._tell(code, lost)
 
     def _to_its_end(self) -> tuple[int, str | None]:
         """Passes the lines on; gives the exit code, and why the place is lost if it is."""
@@ -124,7 +139,8 @@ class RayTask:
 
         try:
             self._reply.get(self._started)
-            return self._pass_lines_on(), None
+            code = self._pass_lines_on()
+            return code, f"node {self._node.name} is being drained" if self.leaves and code else None
         except ray.exceptions.RayActorError as error:
             return -signal.SIGKILL, None if self._killed else ray_placement.death_of(
                 error, self._node.name, self._node.node_id
@@ -155,6 +171,7 @@ class RayTask:
                 self._reply.closed.wait(_SLICE_SECONDS)
                 continue
             number, silent_since = number + 1, None
+            self.leaves = batch.leaves
             for line in batch.lines:
                 self._listener.on_line(self._label, line)
             if batch.code is not None:
