@@ -1,6 +1,7 @@
 # Written by tools/make_stubs.py.
 from tensorfleet.api.train.sync_replicas import dropped_gradients as dropped_gradients
 from tensorfleet.cluster.transport.token import secure as secure
+from tensorfleet.fleet.durable import durable as durable
 from tensorfleet.fleet.placement import explain_placement as explain_placement
 from tensorfleet.fleet.staleness import StalenessOptimizer as StalenessOptimizer
 from tensorfleet.fleet.statistics import stats as stats
