@@ -2,7 +2,12 @@
 from tensorfleet.api.train.dropped_gradients import dropped_gradients as dropped_gradients
 from tensorfleet.cluster.transport.token import secure as secure
 from tensorfleet.fleet.consistency.optimizer import FleetOptimizer as _Optimizer
+from tensorfleet.fleet.durable import durable as durable
 from tensorfleet.fleet.jax_op import jax_op as jax_op
+from tensorfleet.fleet.jax_variables import jax_from_checkpoint as jax_from_checkpoint
+from tensorfleet.fleet.jax_variables import jax_values as jax_values
+from tensorfleet.fleet.jax_variables import jax_variables as jax_variables
+from tensorfleet.fleet.optax_optimizer import OptaxOptimizer as OptaxOptimizer
 from tensorfleet.fleet.placement import explain_placement as explain_placement
 from tensorfleet.fleet.staleness import StalenessOptimizer as StalenessOptimizer
 from tensorfleet.fleet.statistics import stats as stats

@@ -208,6 +208,8 @@ class Launcher:
     def on_decision(self, task: str, text: str) -> None:
         """What was decided about a durable task."""
         self._events.put(_Note(text))
+        if self._page is not None:
+            self._page.decision(task, text)
 
     def on_lost(self, label: str, cause: str, text: str) -> None:
         """Both servers of a durable task are gone."""
@@ -357,7 +359,7 @@ class Launcher:
         if self._policy.failure is not None and failed_before is None:
             self._failed.append(event.cause)
         if event.text:
-            self._output.note(event.text)
+            self.on_decision(event.label, event.text)
         return actions
 
     def _take_place(self, event: _Found, now: float) -> list[Start | Send | Seek]:

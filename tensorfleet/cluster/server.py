@@ -159,6 +159,11 @@ class Server:
         return self._server_def
 
     @property
+    def is_started(self) -> bool:
+        """Whether it serves, or has served."""
+        return self._started
+
+    @property
     def target(self) -> str:
         """What to pass to `tf.Session`."""
         return self._target

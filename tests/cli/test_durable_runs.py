@@ -1,10 +1,12 @@
 """Runs whose parameter servers have standbys, with real processes: servers are killed, and no update is lost."""
 
+import contextlib
 import io
 import json
 import os
 import re
 import signal
+import sqlite3
 import sys
 import threading
 
@@ -296,6 +298,23 @@ def test_a_parameter_server_is_moved_to_a_new_process(here):
         (here / "end").touch()
         done = launch.end()
     assert done.code == 0 and "counted all" in done.stdout, done.stdout + done.stderr
+
+
+def test_a_move_is_an_event_of_the_page(here):
+    durable = ["0" if option == "off" else option for option in DURABLE]
+    with launched(here, *durable, "train.py") as launch:
+        launch.read_until("as its standby (epoch 1).")
+        moved(here)
+        (here / "end").touch()
+        done = launch.end()
+    assert done.code == 0, done.stdout + done.stderr
+    with contextlib.closing(sqlite3.connect(next((here / "runs" / "r").glob("*.sqlite")))) as store:
+        events = store.execute("SELECT task, text FROM events WHERE kind = 'decision'").fetchall()
+    assert [task for task, _ in events] == ["ps/0"] * len(events)
+    assert [text for _, text in events] == [
+        "ps/0 leads with ps-standby/0 as its standby (epoch 1).",
+        "ps/0 hands over; ps-standby/0 leads it now with ps/0 as its standby (epoch 3).",
+    ]
 
 
 def test_moves_that_cannot_be_are_refused_and_the_run_goes_on(here):

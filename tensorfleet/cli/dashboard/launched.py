@@ -76,6 +76,10 @@ class LaunchedPage:
         """What became of a task."""
         self._tell(task=label, pid=pid, address=address, state=state, code=code, host=host)
 
+    def decision(self, task: str, text: str) -> None:
+        """Which process leads a durable task has been decided."""
+        self._tell(decision=text, about=task)
+
     def close(self, code: int | None) -> None:
         """The run is over. A browser that shows the page is given a moment to see that."""
         if self._is_closing:

@@ -7,7 +7,7 @@ release to release. Counters are the tasks' own and begin at zero when a task be
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -237,10 +237,14 @@ STALENESS = "tensorfleet_gradient_staleness_versions"
 FINDING = "tensorfleet_finding"
 STALENESS_HELP = "How many versions old the gradients of a worker were when they were applied."
 FINDING_HELP = "1 for each finding that the page shows."
+DECISIONS = "tensorfleet_server_decisions_total"
+DECISIONS_HELP = "Decisions about which process leads a durable parameter server."
 
 
-def exposition(fleet: FleetView, findings: Sequence[RunFinding]) -> str:
-    """The text of `/metrics`."""
+def exposition(
+    fleet: FleetView, findings: Sequence[RunFinding], decisions: Mapping[str, int] | None = None
+) -> str:
+    """The text of `/metrics`; `decisions` are those about each durable task."""
     lines: list[str] = []
     for metric in METRICS:
         samples = [sample for view in fleet.tasks.values() for sample in metric.samples(view)]
@@ -259,6 +263,8 @@ def exposition(fleet: FleetView, findings: Sequence[RunFinding]) -> str:
         kind = seen.kind.partition(" ")[0]
         labels = {"kind": kind, "subject": seen.kind.partition(" ")[2], "severity": seen.severity}
         lines.append(_line(FINDING, [*labels.items(), ("task", seen.task or "")], 1.0))
+    lines += _head(DECISIONS, "counter", DECISIONS_HELP)
+    lines += [_line(DECISIONS, [("task", task)], count) for task, count in (decisions or {}).items()]
     return "\n".join(lines) + "\n"
 
 

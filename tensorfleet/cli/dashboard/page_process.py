@@ -5,6 +5,7 @@ The launcher tells it what happens on its standard input, one JSON object to a l
     {"name": ..., "fd": ..., "key": ..., ...}     first: the run, and the socket to serve
     {"token": ...}                                 the tasks that follow belong to a cluster with this token
     {"task": "worker/1", "pid": ..., ...}          what became of a task
+    {"decision": "ps/0 leads ...", "about": "ps/0"}  which process leads a durable task
     {"ended": 0}                                   the run is over
 
 The end of the input without `ended` means that the launcher was killed: then this process ends as well.
@@ -70,6 +71,8 @@ def follow(run: LiveRun, collector: StatsCollector, messages: Iterator[Json]) ->
                 message["code"],
                 message["host"],
             )
+        elif "decision" in message:
+            run.decided(message["about"], message["decision"])
         elif "token" in message:
             if message["token"]:
                 secure(token=message["token"])

@@ -100,6 +100,7 @@ class LiveRun:
         self._findings: list[RunFinding] = []
         self._states: dict[str, str] = {}
         self._state_kept = 0.0
+        self._decisions: dict[str, int] = {}  # by durable task
         self._busy: FleetView | None = None  # as it was before the tasks ended
         self._ended = threading.Event()
         self._looked = 0.0  # when somebody asked last, by the steady clock
@@ -117,6 +118,12 @@ class LiveRun:
         self._facts.exit_code, self._facts.ended = exit_code, time.time()
         self._keep_state()
         self._store.add_event(self._facts.ended, "run", None, f"ended with code {exit_code}")
+
+    def decided(self, task: str, text: str) -> None:
+        """The guard of a durable task has decided something."""
+        with self._lock:
+            self._decisions[task] = self._decisions.get(task, 0) + 1
+        self._store.add_event(time.time(), "decision", task, text)
 
     def is_watched(self, seconds: float) -> bool:
         """Whether a browser has asked in the last seconds."""
@@ -209,7 +216,9 @@ class LiveRun:
 
     def metrics(self) -> str:
         """`/metrics`."""
-        return metrics.exposition(*self._seen())
+        with self._lock:
+            decisions = dict(self._decisions)
+        return metrics.exposition(*self._seen(), decisions)
 
     def log_lines(self, task: str, tail: int) -> list[str]:
         """The end of a task's log."""

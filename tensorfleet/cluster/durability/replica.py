@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from tensorfleet.base import errors, logging
 from tensorfleet.cluster.durability import changes as kinds
 from tensorfleet.cluster.durability.changes import Change, Changes, Key
-from tensorfleet.cluster.durability.contents import Contents
 from tensorfleet.cluster.durability.journal import Journal
-from tensorfleet.cluster.durability.results import RequestName, Results, failure_of, read_result, values_of
+from tensorfleet.cluster.durability.kept_state import KeptState
+from tensorfleet.cluster.durability.results import RequestName, failure_of, values_of
 from tensorfleet.cluster.durability.role import Action, Role, State, Taken, given_up
 from tensorfleet.cluster.durability.stage_run import StageRun
 from tensorfleet.cluster.durability.standby_link import StandbyLink
@@ -54,8 +54,7 @@ class Replica:
         #: of the state: the one that is copied has the same, and no other has it
         self.lineage = secrets.randbits(53) if state is State.WAITING else 0
         self.journal = Journal(self._send)
-        self._contents = Contents()  # of a standby
-        self._results = Results()
+        self._kept = KeptState()  # of a standby
         #: guards the role; never held while anything waits for another process
         self._changing = threading.Condition()
         #: of a standby: one part of the state is taken after the other
@@ -142,9 +141,8 @@ class Replica:
         return action, lost
 
     def _take_over(self) -> None:
-        journal = self.journal
-        journal.contents, journal.results, journal.number = self._contents, self._results, self.role.number
-        self._contents, self._results = Contents(), Results()
+        journal, kept, self._kept = self.journal, self._kept, KeptState()
+        journal.contents, journal.results, journal.number = kept.contents, kept.results, self.role.number
 
     def _keep_standby(self, request: Lead) -> StandbyLink:
         """The link to the server that has stood down, which takes commits of this epoch from now on.
@@ -189,11 +187,10 @@ class Replica:
         except (OSError, errors.OpError) as e:
             text = f"{self.task} cannot reach its standby: {getattr(e, 'message', e)}"
             raise errors.UnavailableError(None, None, text) from None
-        contents = journal.as_contents()
+        kept = KeptState(journal.as_contents(), journal.results)
         with self._changing:
             self.role.on_stand_down(epoch, journal.number)
-            self._contents, self._results = contents, journal.results
-            self._link = None
+            self._kept, self._link = kept, None
             self._begin_journal()
             self._changing.notify_all()
         link.close()
@@ -509,25 +506,15 @@ class Replica:
                 )
 
     def _begin_copy(self, led: bool) -> None:
-        self._contents, self._results = Contents(), Results()
+        self._kept = KeptState()
         if led:
             self._give_up()
 
     def _apply(self, change: Change) -> None:
         if change.what == kinds.LINEAGE:
             self.lineage = int(change.about[0])
-        elif change.what == kinds.RESULT:
-            self._results.note(*read_result(change))
-        elif change.what == kinds.OVER:
-            session, oldest = change.about
-            self._results.over(str(session), int(oldest))
-        elif change.what == kinds.DROP and change.about[0] == "session":
-            self._contents.drop_session(change.details["session"])
-            self._results.forget_session(change.details["session"])
-        elif change.what == kinds.DROP:
-            self._contents.drop(change.details["containers"])
         else:
-            self._contents.take(change)
+            self._kept.apply(change)
 
     def _give_up(self) -> None:
         """Another server leads: ends the sessions here, and forgets the state."""

@@ -68,6 +68,18 @@ def client(served):
     return served.client
 
 
+def test_decisions_about_durable_tasks_are_events_and_are_counted(served, client):
+    messages = [{"decision": f"ps-standby/0 leads it now (epoch {n}).", "about": "ps/0"} for n in (2, 3)]
+    for message in messages:
+        served.run.decided(message["about"], message["decision"])
+    events = [event for event in client.get("/api/run").json()["events"] if event["kind"] == "decision"]
+    assert [(event["task"], event["text"]) for event in events] == [
+        ("ps/0", "ps-standby/0 leads it now (epoch 2)."),
+        ("ps/0", "ps-standby/0 leads it now (epoch 3)."),
+    ]
+    assert 'tensorfleet_server_decisions_total{task="ps/0"} 2' in client.get("/metrics").text
+
+
 PATHS = [
     "/",
     "/api/run",

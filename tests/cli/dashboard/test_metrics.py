@@ -75,6 +75,12 @@ def test_findings_are_gauges(samples):
     ]
 
 
+def test_decisions_about_durable_tasks_are_counted():
+    text = metrics.exposition(FleetView(1.0, {}), [], {"ps/0": 3, "ps/1": 1})
+    assert 'tensorfleet_server_decisions_total{task="ps/0"} 3\n' in text
+    assert 'tensorfleet_server_decisions_total{task="ps/1"} 1\n' in text
+
+
 def test_names_that_break_the_format_are_escaped():
     name = 'a"b\\c\nd{}# HELP x'
     report = {"variables": [{"name": name, "bytes": 3}], "scalars": {name: [1, math.inf]}}
@@ -112,6 +118,7 @@ def test_the_page_on_metrics_lists_exactly_these():
     expected = [(m.full_name, m.kind, ", ".join(m.labels), m.help) for m in metrics.METRICS]
     expected.append((metrics.STALENESS, "histogram", "task, worker", metrics.STALENESS_HELP))
     expected.append((metrics.FINDING, "gauge", "kind, subject, severity, task", metrics.FINDING_HELP))
+    expected.append((metrics.DECISIONS, "counter", "task", metrics.DECISIONS_HELP))
     assert rows == expected
 
 

@@ -281,7 +281,7 @@ function events() {
   const list = h("ol", { class: "events" });
   const none = h("p", { class: "empty-line", text: "Nothing has happened yet." });
   box.body.append(list, none);
-  const items = new Keyed(list, (event) => h("li", {}, h("time", { text: clock(event.time) }), h("span", {}, ...withCode(event.kind === "finding" ? event.text : event.task ? `${event.task}: ${event.text}` : `The run ${event.text}`))));
+  const items = new Keyed(list, (event) => h("li", {}, h("time", { text: clock(event.time) }), h("span", {}, ...withCode(["finding", "decision"].includes(event.kind) ? event.text : event.task ? `${event.task}: ${event.text}` : `The run ${event.text}`))));
   return {
     root: box.root,
     update(store) {
