@@ -14,6 +14,7 @@ import os
 import re
 import threading
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -68,7 +69,7 @@ class _Change:
 
 @dataclass
 class SavedValues:
-    """What a task wrote last, in memory. It serves one save at a time."""
+    """What a task wrote last, in memory. Of saves at the same time the first one uses it; the others are full."""
 
     #: the checkpoint that has it; those that it needs, the full one first
     path: str = ""
@@ -84,31 +85,52 @@ class SavedValues:
 
 
 def write_changes(
-    saved: SavedValues, prefix: PathLike, tensors: Sequence[SavedTensor], full_every: int
+    saved: SavedValues,
+    prefix: PathLike,
+    tensors: Sequence[SavedTensor],
+    full_every: int,
+    writing: AbstractContextManager[None],
 ) -> None:
-    """Writes what has changed since the last save; all of it in each `full_every`th one, or when it cannot be compared."""
+    """Writes what has changed since the last save; all of it in each `full_every`th one, or when it cannot be compared.
+
+    While it is `writing`, the tensors may change already.
+    """
+    if not saved.lock.acquire(
+        blocking=False
+    ):  # another save is under way, which may need a lock of the caller's to end
+        write_changes(SavedValues(), prefix, tensors, full_every, writing)
+        return
+    try:
+        _write_changes(saved, prefix, tensors, full_every, writing)
+    finally:
+        saved.lock.release()
+
+
+def _write_changes(
+    saved: SavedValues,
+    prefix: PathLike,
+    tensors: Sequence[SavedTensor],
+    full_every: int,
+    writing: AbstractContextManager[None],
+) -> None:
     path = file_path(prefix)
     found = _PART.search(path)
     whole_path, part = (path[: found.start()], found[2]) if found else (path, "00000-of-00001")
-    with saved.lock:
-        index_crc = _index_crc(saved, whole_path, tensors) if len(saved.needs) + 1 < full_every else None
-        if index_crc is None:
-            saved.clear()
-        changes = [change for tensor in tensors if (change := _changed(saved, tensor)) is not None]
-        with BundleWriter(path) as writer:
-            for change in changes:
-                _write(writer, change)
-            if index_crc is not None:
-                link = {
-                    "previous": os.path.basename(saved.path),
-                    "crc": index_crc,
-                    "names": [t.name for t in tensors],
-                }
-                writer.add(_LINK + part, np.array(json.dumps(link).encode(), object))
-        saved.needs = [*saved.needs, saved.path] if index_crc is not None else []
-        saved.path, saved.written = whole_path, writer.checksums()
+    crc = _index_crc(saved, whole_path, tensors) if len(saved.needs) + 1 < full_every else None
+    if crc is None:
+        saved.clear()
+    changes = [change for tensor in tensors if (change := _changed(saved, tensor)) is not None]
+    with writing, BundleWriter(path) as writer:
         for change in changes:
-            _remember(saved, change)
+            _write(writer, change)
+        if crc is not None:
+            names = [tensor.name for tensor in tensors]
+            link = {"previous": os.path.basename(saved.path), "crc": crc, "names": names}
+            writer.add(_LINK + part, np.array(json.dumps(link).encode(), object))
+    saved.needs = [*saved.needs, saved.path] if crc is not None else []
+    saved.path, saved.written = whole_path, writer.checksums()
+    for change in changes:
+        _remember(saved, change)
 
 
 def _index_crc(saved: SavedValues, path: str, tensors: Sequence[SavedTensor]) -> int | None:

@@ -58,9 +58,11 @@ def _save(
     if full_every is not None:
         saved = shared(ctx, SAVED_VALUES, b"", b"", lambda name: SavedValues())
         found = map(SavedTensor, keys, parts, tensors, dtypes)
-        write_changes(saved, path, list(found), full_every)
+        write_changes(saved, path, list(found), full_every, ctx.step.beside_others())
         return ()
-    with BundleWriter(path) as writer:
+    if ctx.step.is_exclusive:
+        tensors = [tensor.copy() if type(tensor) is np.ndarray else tensor for tensor in tensors]
+    with ctx.step.beside_others(), BundleWriter(path) as writer:
         for key, spec, tensor, dtype in zip(keys, parts, tensors, dtypes, strict=True):
             if spec:
                 shape, part = parse_spec(spec)
