@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
@@ -61,6 +62,13 @@ class Step(Protocol):
 
     def wait(self, event: Event, what: str, long: Any = None) -> None:
         """Waits until `event` is set; raises when the step is cancelled or its deadline passes."""
+
+    @property
+    def is_exclusive(self) -> bool:
+        """Whether no other step changes variables now: on a durable server these run one at a time."""
+
+    def beside_others(self) -> AbstractContextManager[None]:
+        """Lets other steps go on meanwhile. What was read of variables before has to be copied."""
 
     def hold(self, held: Wakeable) -> None:
         """Has `held.set()` called when the step ends, unless it is released before."""

@@ -168,3 +168,66 @@ def test_a_client_that_was_unplugged_is_forgotten_and_what_it_was_sent_is_not_lo
     ip("-n", hosts[1], "link", "set", f"tf{os.getpid()}b", "down")
     out, errors = start(0, OTHER).communicate(timeout=SECONDS)
     assert out.splitlines() == ["taken True", "back 7", "first 1", "left 0", "mine 8"], errors
+
+
+DURABLE = """
+    import json, os, sys
+    import numpy as np
+    import tensorfleet as tf
+    from tensorfleet.cluster.durability.role import State
+    from tensorfleet.cluster.server import Server
+
+    job, ps, standby, worker = sys.argv[1:]
+    cluster = {"ps": [ps], "worker": [worker]}
+    if job != "worker":
+        server = Server({**cluster, "ps": [ps if job == "ps" else standby]}, "ps", 0, start=False)
+        server.make_durable([ps, standby], State.WAITING if job == "ps" else State.STANDING_BY)
+        server.start()
+        server.join()
+        sys.exit()
+    server = tf.train.Server(cluster, job_name="worker", task_index=0)
+    with tf.device("/job:ps/task:0"):
+        rows = tf.get_variable("rows", [50_000], tf.int64, tf.zeros_initializer())
+        total = tf.get_variable("total", [], tf.int64, tf.zeros_initializer())
+        queue = tf.FIFOQueue(10, tf.int64, [()], shared_name="queue")
+    at = tf.placeholder(tf.int64, [])
+    mark, more = tf.scatter_add(rows, [at], [1]).op, total.assign_add(1)
+    put, take = queue.enqueue(at), queue.dequeue()
+    with tf.Session(server.target) as session:
+        session.run([rows.initializer, total.initializer])
+        for n in range(400):
+            session.run(mark, {at: n})
+            assert session.run(more) == n + 1
+            session.run(put, {at: n})
+            assert session.run(take) == n
+            if n == 100:
+                print("under way", flush=True)
+        found = session.run(rows)
+        print(found[:400].tolist() == [1] * 400, *map(int, [found.sum(), *session.run([total, queue.size()])]))
+"""
+
+
+@pytest.mark.parametrize("end", ["killed", "unplugged"])
+def test_a_standby_on_another_host_has_every_update_when_the_first_host_is_lost(hosts, start, end):
+    ps, standby, worker = f"{PS}:2222", f"{WORKER}:2223", f"{WORKER}:2224"
+    first, *_ = [start(host, DURABLE, job, ps, standby, worker) for host, job in ((0, "ps"), (1, "standby"))]
+    guard = f"""
+        import sys
+        from tensorfleet.cli.command import main
+
+        sys.argv = ["tensorfleet", "guard", "--cluster", '{{"ps": ["{ps}"], "worker": ["{worker}"]}}',
+                    "--task", "ps/0={ps},{standby}"]
+        main()
+    """
+    guards = start(1, guard)
+    for line in guards.stdout:
+        if "as its standby" in line:
+            break
+    trains = start(1, DURABLE, "worker", ps, standby, worker)
+    assert trains.stdout.readline() == "under way\n", trains.stderr.read()
+    if end == "killed":
+        first.kill()
+    else:
+        ip("-n", hosts[0], "link", "set", f"tf{os.getpid()}a", "down")
+    out, errors = trains.communicate(timeout=SECONDS)
+    assert out == "True 400 400 0\n", errors

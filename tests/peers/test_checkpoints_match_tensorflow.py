@@ -259,3 +259,20 @@ def test_a_checkpoint_saved_over_another_is_read(pair, tmp_path):
             sess.run(v.assign([n, n, n]))
             saver.save(sess, path)
             assert reader.train.load_variable(path, "v").tolist() == [n, n, n]
+
+
+def test_tensorflow_reads_the_full_checkpoints_of_an_incremental_saver(tensorflow, tmp_path):
+    with tensorfleet.Graph().as_default(), tensorfleet.Session() as session:
+        v = tensorfleet.get_variable("v", initializer=np.zeros((5000, 4), np.float32))
+        more = v.assign_add(tensorfleet.ones([5000, 4])).op
+        saver = tensorfleet.train.Saver(incremental=2)
+        session.run(v.initializer)
+        for n in range(3):
+            session.run(more)
+            saver.save(session, str(tmp_path / "model"), n)
+    for n in (0, 2):
+        with tensorflow.Graph().as_default(), tensorflow.Session() as session:
+            saver = tensorflow.train.import_meta_graph(str(tmp_path / f"model-{n}.meta"))
+            saver.restore(session, str(tmp_path / f"model-{n}"))
+            np.testing.assert_array_equal(session.run("v:0"), np.full((5000, 4), n + 1, np.float32))
+    assert tensorflow.train.list_variables(str(tmp_path / "model-2")) == [("v", [5000, 4])]

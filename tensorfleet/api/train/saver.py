@@ -18,6 +18,7 @@ from tensorfleet.api.train.saver_builder import BaseSaverBuilder, BulkSaverBuild
 from tensorfleet.base import errors, logging
 from tensorfleet.base.files import isdir, rmtree
 from tensorfleet.base.formats.atomic_files import wait_for_disk
+from tensorfleet.base.formats.checkpoint_changes import needed_by
 from tensorfleet.base.naming import export
 from tensorfleet.base.platform.compat import as_text
 from tensorfleet.graph.constant import constant_value
@@ -51,6 +52,21 @@ def all_saveable_objects(scope: str | None = None) -> list[Any]:
     )
 
 
+def _checked_incremental(full_every: int | None, has_operations: bool) -> int | None:
+    """The number of the saves of which one is full. Raises ValueError when it makes no sense."""
+    if full_every is None:
+        return None
+    if isinstance(full_every, bool) or not isinstance(full_every, int) or full_every < 1:
+        raise ValueError(
+            f"incremental={full_every!r}: give a number from 1 on. With 10, each tenth checkpoint is full."
+        )
+    if has_operations:
+        raise ValueError(
+            "incremental needs the Saver's own operations: leave out saver_def and builder, or leave out incremental."
+        )
+    return full_every
+
+
 @export("train.Saver", "python.training.saver.Saver")
 class Saver:
     """Saves variables to checkpoint files and restores them.
@@ -59,6 +75,8 @@ class Saver:
     variables by default. The last `max_to_keep` checkpoints are kept (0 or None: all of them), and besides
     one for every `keep_checkpoint_every_n_hours` hours. With `sharded`, every device writes files of its own.
     `reshape` lets a restored value take the variable's shape when only the number of elements is the same.
+    With `incremental=10` each tenth checkpoint is full, and the others have only the variables and rows that
+    changed since the one before. The tasks that save remember the last values, which takes memory for them.
     """
 
     def __init__(
@@ -78,7 +96,10 @@ class Saver:
         pad_step_number: bool = False,
         save_relative_paths: bool = False,
         filename: str | None = None,
+        *,
+        incremental: int | None = None,
     ) -> None:
+        self._incremental = _checked_incremental(incremental, saver_def is not None or builder is not None)
         if defer_build and var_list:
             raise ValueError(
                 "If `var_list` is provided then build cannot be deferred. Either set defer_build=False or "
@@ -120,7 +141,7 @@ class Saver:
                 raise ValueError("No variables to save")
             self._is_empty = True
             return
-        self.saver_def = (self._builder or BulkSaverBuilder(self._write_version)).build(
+        self.saver_def = (self._builder or BulkSaverBuilder(self._write_version, self._incremental)).build(
             variables,
             reshape=self._reshape,
             sharded=self._sharded,
@@ -194,8 +215,9 @@ class Saver:
         if saved is not None:
             # Behind the caller's back, and before anything is deleted: docs/decisions/0012.
             checkpoint_state.start_sync(saved, meta_graph_suffix)
-            if write_state and self._checkpoints_to_be_deleted:
-                self._delete(self._checkpoints_to_be_deleted.pop(0), meta_graph_suffix)
+            if write_state:
+                for checkpoint in self._no_longer_needed():
+                    self._delete(checkpoint, meta_graph_suffix)
         return saved
 
     def _path(
@@ -245,6 +267,15 @@ class Saver:
         checkpoint_state.write_state(
             folder, path, self.last_checkpoints, latest_filename, self._save_relative_paths
         )
+
+    def _no_longer_needed(self) -> list[tuple[str, float]]:
+        """Takes those off the list to be deleted that are to be deleted now."""
+        waiting = self._checkpoints_to_be_deleted
+        if self._incremental is None:
+            return [waiting.pop(0)] if waiting else []
+        kept = {path for latest in self.last_checkpoints for path in needed_by(latest)} if waiting else set()
+        self._checkpoints_to_be_deleted = [c for c in waiting if c[0] in kept]
+        return [c for c in waiting if c[0] not in kept]
 
     def _delete(self, checkpoint: tuple[str, float], suffix: str) -> None:
         path, written = checkpoint

@@ -46,13 +46,15 @@ class BaseSaverBuilder:
     ResourceVariableSaveable = kinds.ResourceSaveable
     OpListToDict = staticmethod(by_name)
 
-    def __init__(self, write_version: int = _V2) -> None:
+    def __init__(self, write_version: int = _V2, full_every: int | None = None) -> None:
+        """With `full_every`, only each so many saves are full, and the others have what changed."""
         self._write_version = write_version
+        self._full_every = full_every
         warn_unless_v2(write_version)
 
     def save_op(self, filename_tensor: Tensor, saveables: list[kinds.SaveableObject]) -> Operation:
         """The operation that writes `saveables`."""
-        return saver_graph.save_op(filename_tensor, saveables)
+        return saver_graph.save_op(filename_tensor, saveables, self._full_every)
 
     def restore_op(
         self, filename_tensor: Tensor, saveable: kinds.SaveableObject, preferred_shard: int

@@ -12,6 +12,7 @@ from tensorfleet.graph.apply import apply, apply_list, apply_op, constant
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import colocate_with, control_dependencies, device, name_scope
 from tensorfleet.ops.array.basic import group, placeholder_with_default
+from tensorfleet.ops.state.checkpoint_ops import FULL_EVERY
 
 if TYPE_CHECKING:
     from tensorfleet.api.train.saver_builder import BaseSaverBuilder
@@ -49,13 +50,14 @@ def build(
         return path, save, group(*parts, name="restore_all")
 
 
-def save_op(path: Tensor, saveables: list[SaveableObject]) -> Operation:
-    """The operation that writes tensors."""
+def save_op(path: Tensor, saveables: list[SaveableObject], full_every: int | None = None) -> Operation:
+    """The operation that writes tensors: all of them, or but in each `full_every`th save those that changed."""
     specs = [spec for s in saveables for spec in s.specs]
     names = [spec.name for spec in specs]
-    return apply_op(
-        "SaveV2", path, names, [spec.slice_spec for spec in specs], [spec.tensor for spec in specs]
-    )
+    op = apply_op("SaveV2", path, names, [spec.slice_spec for spec in specs], [spec.tensor for spec in specs])
+    if full_every is not None:
+        op._set_attr(FULL_EVERY, full_every)
+    return op
 
 
 def restored(path: Tensor, saveables: list[SaveableObject]) -> list[Tensor]:

@@ -14,6 +14,7 @@ from tensorfleet.base import dtypes, errors
 from tensorfleet.base.file_systems import file_system
 from tensorfleet.base.files import errors_about as file_errors
 from tensorfleet.base.files import file_path
+from tensorfleet.base.formats.checkpoint_changes import open_bundle
 from tensorfleet.base.formats.checkpoint_reader import BundleReader, unreadable
 from tensorfleet.base.formats.checkpoint_writer import index_file, shape_of
 from tensorfleet.base.formats.table import read_table
@@ -106,4 +107,4 @@ def open_checkpoint(prefix: PathLike) -> BundleReader:
         older = not file_system(path).isfile(index_file(path)) and bool(old_files(path))
     if older:
         return OldReader(path)
-    return BundleReader(path)
+    return open_bundle(path)

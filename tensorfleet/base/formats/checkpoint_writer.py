@@ -140,6 +140,11 @@ class BundleWriter:
             crc = crc32c(value, crc)
         return len(lengths) + 4 + sum(map(len, values)), crc
 
+    def checksums(self) -> dict[bytes, int]:
+        """The checksums of what was written, by key."""
+        stored = {name.encode(): entry for name, entry in self._entries.items() if not entry.slices}
+        return {key: entry.crc32c for key, entry in (stored | self._slices).items()}
+
     def finish(self) -> None:
         """Makes the checkpoint visible, the index last."""
         try:

@@ -92,7 +92,7 @@ class Journal:
             and type(resource).__name__ != "Mutex"
         )
         if not known:
-            if key.kind not in ("replica", "collective") and key.kind not in self._warned:
+            if key.kind not in ("replica", "collective", "saved values") and key.kind not in self._warned:
                 self._warned.add(key.kind)
                 logging.warning(
                     "The %s '%s' is on a durable parameter server, but has no copy on the standby: it is lost with the "

@@ -6,6 +6,7 @@ import numpy as np
 
 from tensorfleet.base import errors
 from tensorfleet.base.dtypes import DType
+from tensorfleet.base.formats.checkpoint_changes import SavedTensor, SavedValues, write_changes
 from tensorfleet.base.formats.checkpoint_reader import BundleReader
 from tensorfleet.base.formats.checkpoint_v1 import open_checkpoint
 from tensorfleet.base.formats.checkpoint_writer import BundleWriter, merge
@@ -18,7 +19,12 @@ from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.kernels.aligned_memory import final
 from tensorfleet.ops.common import SCALAR, UNKNOWN, static_value
 from tensorfleet.ops.samples import case
+from tensorfleet.ops.state.queue_ops import shared
 
+#: an attribute of SaveV2 that TensorFlow ignores: each so many saves are full, the others have what changed
+FULL_EVERY = "_full_every"
+#: the kind of the resource that remembers what was saved
+SAVED_VALUES = "saved values"
 _CHECKPOINT = "prefix: string, tensor_names: string, shape_and_slices: string"
 
 
@@ -48,7 +54,15 @@ def _save(
     ctx: HostContext, prefix: Array, names: Array, specs: Array, tensors: list[Array], *, dtypes: list[DType]
 ) -> tuple[()]:
     path, keys, parts = _checked(prefix, names, specs, len(tensors))
-    with BundleWriter(path) as writer:
+    full_every = ctx.op._attrs.get(FULL_EVERY)
+    if full_every is not None:
+        saved = shared(ctx, SAVED_VALUES, b"", b"", lambda name: SavedValues())
+        found = map(SavedTensor, keys, parts, tensors, dtypes)
+        write_changes(saved, path, list(found), full_every, ctx.step.beside_others())
+        return ()
+    if ctx.step.is_exclusive:
+        tensors = [tensor.copy() if type(tensor) is np.ndarray else tensor for tensor in tensors]
+    with ctx.step.beside_others(), BundleWriter(path) as writer:
         for key, spec, tensor, dtype in zip(keys, parts, tensors, dtypes, strict=True):
             if spec:
                 shape, part = parse_spec(spec)

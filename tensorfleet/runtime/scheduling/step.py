@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tensorfleet.base import errors
@@ -101,6 +103,24 @@ class ExecutionContext:
         finally:
             if guard is not None:
                 guard.resume()
+
+    @property
+    def is_exclusive(self) -> bool:
+        """Whether no other step changes variables now: on a durable server these run one at a time."""
+        return self.guard is not None
+
+    @contextlib.contextmanager
+    def beside_others(self) -> Iterator[None]:
+        """Lets other steps go on meanwhile. What was read of variables before has to be copied."""
+        guard = self.guard
+        if guard is None:
+            yield
+            return
+        guard.pause()
+        try:
+            yield
+        finally:
+            guard.resume()
 
     def _wait(self, event: Event, what: str, long: LongWait | None) -> None:
         assert self._lock is not None

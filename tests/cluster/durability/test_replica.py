@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
+from tensorfleet.base.formats.checkpoint_writer import BundleWriter
 from tensorfleet.cluster import messages
 from tensorfleet.cluster.durability.results import RequestName
 from tensorfleet.cluster.durability.role import State
@@ -478,3 +479,58 @@ def test_gradients_that_were_taken_are_neither_lost_nor_used_twice(pair):
         assert other.run(tokens.dequeue()) == 1
         assert other.run(w).tolist() == [2.0, 4.0]
         assert other.run(accumulator.num_accumulated()) == 0
+
+
+@pytest.mark.parametrize("incremental", [None, 3])
+def test_steps_go_on_while_a_checkpoint_is_written_and_it_has_what_was_there_at_first(
+    pair, monkeypatch, tmp_path, incremental
+):
+    v = tf.get_variable("v", [300, 200], initializer=tf.zeros_initializer())
+    row, add = tf.scatter_add(v, [3], np.ones((1, 200), np.float32)).op, v.assign_add(tf.ones([300, 200])).op
+    saver = tf.train.Saver(incremental=incremental)
+    begun, go_on = threading.Event(), threading.Event()
+    finish = BundleWriter.finish
+
+    def finish_late(writer):
+        begun.set()
+        assert go_on.wait(SECONDS)
+        finish(writer)
+
+    monkeypatch.setattr(BundleWriter, "finish", finish_late)
+    with pair.session() as sess, pair.session() as other:
+        sess.run(v.initializer)
+        for n in range(2):
+            begun.clear()
+            go_on.clear()
+            thread, results = in_background(saver.save, other, str(tmp_path / "model"), n)
+            assert begun.wait(SECONDS)
+            sess.run(row)
+            sess.run(add)
+            go_on.set()
+            thread.join(SECONDS)
+            (path,) = results
+            found = tf.train.load_variable(path, "v")
+            assert found[3].tolist() == [2.0 * n] * 200
+            assert (np.delete(found, 3, axis=0) == n).all()
+
+
+def test_saves_at_the_same_time_do_not_wait_for_each_other(pair, monkeypatch, tmp_path):
+    v = tf.get_variable("v", [300, 200], initializer=tf.zeros_initializer())
+    saver = tf.train.Saver(incremental=3)
+    both = threading.Barrier(2)
+    finish = BundleWriter.finish
+
+    def finish_together(writer):
+        both.wait(SECONDS)
+        finish(writer)
+
+    monkeypatch.setattr(BundleWriter, "finish", finish_together)
+    with pair.session() as sess:
+        sess.run(v.initializer)
+        paths = [str(tmp_path / name) for name in "ab"]
+        saves = [in_background(saver.save, sess, path, None, None, "meta", False, False) for path in paths]
+        for thread, _ in saves:
+            thread.join(SECONDS)
+        assert [results for _, results in saves] == [[path] for path in paths]
+    for path in paths:
+        assert tf.train.load_variable(path, "v").shape == (300, 200)
