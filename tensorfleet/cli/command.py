@@ -14,6 +14,7 @@ from tensorfleet.base.versions import FLEET_VERSION, VERSION
 from tensorfleet.cli import debug_command, run_command
 from tensorfleet.cli.dashboard_command import dashboard as _dashboard
 from tensorfleet.cli.guard_command import guard
+from tensorfleet.cli.join_command import join
 from tensorfleet.cli.logs_command import logs
 from tensorfleet.cli.scale_command import scale
 from tensorfleet.cli.standby_command import standby
@@ -61,6 +62,7 @@ app.command(context_settings={"allow_interspersed_args": False, "ignore_unknown_
 app.command()(trace)
 app.command()(logs)
 app.command()(scale)
+app.command(context_settings={"allow_interspersed_args": False})(join)
 
 
 @app.command()
@@ -78,6 +80,8 @@ def ps() -> None:
         )
         for label, task in entry["tasks"].items():
             typer.echo(f"  {label:<12} {task['state']:<8} {task['where']:<12} {task['address'] or ''}")
+        if entry.get("join"):
+            typer.echo(f"  join at      {entry['join']}")
         if entry.get("page"):
             typer.echo(f"  page         {entry['page']}")
 

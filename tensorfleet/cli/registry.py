@@ -56,10 +56,15 @@ class Entry:
             "launcher": os.getpid(),
             "started": _started(os.getpid()),
             "control": None,
+            "join": None,
             "tasks": {},
         }
         self.token = token
         self.path = directory() / f"{name}-{os.getpid()}.json"
+
+    def joined_at(self, address: str) -> None:
+        """Where the launcher takes in workers that somebody starts by hand."""
+        self._content["join"] = address
 
     def controlled_at(self, path: Path, token: str) -> None:
         """Where the launcher takes requests of other commands (control.py), and the token that they need."""
