@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,7 @@ from tensorfleet.cli.policy import LEAVE_SECONDS, Failure, Policy, Seek, Send, S
 from tensorfleet.cli.registry import Entry
 from tensorfleet.cli.replicas import ServerPair
 from tensorfleet.cli.run_events import Call, Exit, Found, Line, Lost, Note, Restart, RunEvent, UserSignal
+from tensorfleet.cli.run_settings import RunSettings
 from tensorfleet.cli.scaling import Decision, ScaleRequest, Scaling
 
 if TYPE_CHECKING:
@@ -48,26 +49,6 @@ class _NeverStarted:
 
     def send(self, number: int) -> None:
         """There is nothing to end."""
-
-
-@dataclass(frozen=True)
-class RunSettings:
-    """What the user wants of a run, besides its tasks."""
-
-    name: str
-    script: str
-    log_dir: Path | None = None
-    restarts: int = 0
-    timeout: float | None = None
-    keep_going: bool = False
-    #: how long tasks may take to save when the run is told to end by SIGTERM or its time is up
-    grace: float | None = None
-    #: jobs whose tasks may come and go
-    elastic: frozenset[str] = frozenset()
-    #: more of them come only when the user says so: `tensorfleet scale`
-    scaled_by_hand: bool = False
-    #: where a task tells of a cluster that has more tasks than these
-    made: Path | None = None
 
 
 class Launcher:
@@ -174,14 +155,25 @@ class Launcher:
     def _handlers(self) -> dict[str, Handler[Any]]:
         """What this run can be asked for, by name."""
         jobs = {task.job for task in self._tasks.values()}
-        scaling = Scaling(self._policy, self.call, self._output.note, len(jobs & {"chief", "master"}))
+        scaling = Scaling(self._policy, self.call, self._scaled, len(jobs & {"chief", "master"}))
         return {"scale": Handler(ScaleRequest, scaling.answer)}
+
+    def _scaled(self, text: str) -> None:
+        self._output.note(text)
+        if self._page is not None:
+            self._page.change("scaled", None, f"was {text[:1].lower()}{text[1:]}")
+
+    def _changed(self, change: str, label: str, text: str, where: str = "") -> None:
+        """A worker has joined or left: a line, and an event of the page."""
+        self._output.note(f"{label}{where} {text}")
+        if self._page is not None:
+            self._page.change(change, label, text)
 
     def admit(self, guest: Guest, now: float) -> Task:
         """Takes in a worker that somebody has started by hand, as it is to be told. Raises ScaleError."""
         label = guest.label = self._policy.on_join(now)
         task = self._tasks[label] = self._moves.to(self._tasks[label], Place(guest.address))
-        self._output.note(f"{label} joins: started by hand on {guest.host}.")
+        self._changed("joined", label, f"joins: started by hand on {guest.host}.")
         self._running[label] = guest
         self._started.add(label)
         self._tell(task, guest, "running")
@@ -356,7 +348,10 @@ class Launcher:
         actions = self._policy.on_exit(label, code, now, lost is not None)
         comes_back = actions[:1] in ([Start(label)], [Seek(label)])
         if leaves and not stopping:
-            self._output.note(f"{label} has left.")
+            self._started.discard(label)
+            self._changed("left", label, "has left.")
+        elif comes_back and not lost and not stopping and self._tasks[label].job in self._settings.elastic:
+            self._changed("left", label, f"died (exit code {code}). Looking for a place for it.")
         elif lost and not stopping and label not in self._durable:
             then = "Looking for another place" if comes_back else "It does not come back"
             self._output.note(f"{label} is lost: {lost}. {then}.")
@@ -395,10 +390,11 @@ class Launcher:
         task = self._tasks[label]
         where = f" on {task.host.shown}" if task.host else ""
         came_late = label not in self._started
-        if label not in self._durable:
-            self._output.note(
-                f"{label}{where} joins." if came_late else f"{label}{where} died; restarting it."
-            )
+        text = "joins." if came_late else "died; restarting it."
+        if task.job in self._settings.elastic:
+            self._changed("joined", label, text, where)
+        elif label not in self._durable:
+            self._output.note(f"{label}{where} {text}")
         try:
             self._start(label)
         except (EngineError, OSError) as error:

@@ -76,6 +76,10 @@ class LaunchedPage:
         """What became of a task."""
         self._tell(task=label, pid=pid, address=address, state=state, code=code, host=host)
 
+    def change(self, change: str, task: str | None, text: str) -> None:
+        """A worker has joined or left, or the run was scaled."""
+        self._tell(change=change, of=task, text=text)
+
     def close(self, code: int | None) -> None:
         """The run is over. A browser that shows the page is given a moment to see that."""
         if self._is_closing:

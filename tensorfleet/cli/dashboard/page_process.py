@@ -5,6 +5,7 @@ The launcher tells it what happens on its standard input, one JSON object to a l
     {"name": ..., "fd": ..., "key": ..., ...}     first: the run, and the socket to serve
     {"token": ...}                                 the tasks that follow belong to a cluster with this token
     {"task": "worker/1", "pid": ..., ...}          what became of a task
+    {"change": "joined", "of": "worker/1", ...}    a worker has joined or left, or the run was scaled
     {"ended": 0}                                   the run is over
 
 The end of the input without `ended` means that the launcher was killed: then this process ends as well.
@@ -70,6 +71,8 @@ def follow(run: LiveRun, collector: StatsCollector, messages: Iterator[Json]) ->
                 message["code"],
                 message["host"],
             )
+        elif "change" in message:
+            run.changed(message["change"], message["of"], message["text"])
         elif "token" in message:
             if message["token"]:
                 secure(token=message["token"])

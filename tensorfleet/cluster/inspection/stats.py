@@ -26,6 +26,7 @@ from tensorfleet.cluster.inspection.stats_schema import (
     Process,
     QueueLoad,
     ServerLoad,
+    ShardLoad,
     Staleness,
     Stats,
     Steps,
@@ -39,6 +40,7 @@ from tensorfleet.runtime.resources import ResourceManager, VariableStore
 from tensorfleet.runtime.variable_use import size_of
 from tensorfleet.state.accumulators import Accumulator, maximums
 from tensorfleet.state.queues import Queue
+from tensorfleet.state.shard_deals import ShardDealer
 
 if TYPE_CHECKING:
     from tensorfleet.cluster.server import Server
@@ -74,6 +76,7 @@ def stats_of(server: Server | None, label: str) -> Stats:
         variable_count=count,
         variable_bytes=size,
         queues=[*map(_queue, queues[:_MAX_QUEUES]), *map(_accumulator, accumulators[:_MAX_QUEUES])],
+        shards=_shards(own_task.resources(server)),
         staleness=_staleness(label, accumulators),
         scalars=dict(counters.scalars),
         under_way=running_steps.under_way(server),
@@ -94,6 +97,11 @@ def _state(
         queues.update(dict.fromkeys(q for q in manager.of_kind("queue") if isinstance(q, Queue)))
         accumulators.update(dict.fromkeys(manager.of_kind(*_ACCUMULATORS)))
     return list(stores), list(queues), list(accumulators)
+
+
+def _shards(managers: Iterable[ResourceManager]) -> list[ShardLoad]:
+    dealers: list[ShardDealer] = [d for manager in managers for d in manager.of_kind("shard dealer")]
+    return [ShardLoad(dealer.name, *dealer.counts()) for dealer in dealers[:_MAX_QUEUES]]
 
 
 def _process() -> Process:
