@@ -1,4 +1,5 @@
 # Written by tools/make_stubs.py.
+from tensorfleet.api.data.shard_dataset import shard_dataset as shard_dataset
 from tensorfleet.api.train.dropped_gradients import dropped_gradients as dropped_gradients
 from tensorfleet.cluster.transport.token import secure as secure
 from tensorfleet.fleet.consistency.optimizer import FleetOptimizer as _Optimizer

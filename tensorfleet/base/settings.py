@@ -198,6 +198,12 @@ DASHBOARD_KEY = _text(
     "The key of the page, where a new one for each run is not wanted: for Prometheus. 16 characters or more.",
 )
 
+JOIN_AT = _text(
+    "JOIN_AT",
+    "`HOST:PORT` where `tensorfleet run` takes in workers that you start by hand (`tensorfleet join`). The default is a free "
+    "port of the loopback.",
+)
+
 METRICS = _text(
     "METRICS",
     "`HOST:PORT` or `PORT`: a launched task answers `/healthz` there, and `/metrics` with the key of the page.",

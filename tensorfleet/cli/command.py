@@ -16,6 +16,7 @@ from tensorfleet.base.versions import FLEET_VERSION, VERSION
 from tensorfleet.cli import debug_command, run_command
 from tensorfleet.cli.dashboard_command import dashboard as _dashboard
 from tensorfleet.cli.guard_command import guard
+from tensorfleet.cli.join_command import join
 from tensorfleet.cli.logs_command import logs
 from tensorfleet.cli.move_command import move
 from tensorfleet.cli.scale_command import scale
@@ -65,6 +66,7 @@ app.command()(trace)
 app.command()(logs)
 app.command()(move)
 app.command()(scale)
+app.command(context_settings={"allow_interspersed_args": False})(join)
 
 
 @app.command()
@@ -84,6 +86,8 @@ def ps() -> None:
         _show_run(
             entry["name"], entry["script"], entry.get("engine", "local"), where, entry["logs"], entry["tasks"]
         )
+        if entry.get("join"):
+            typer.echo(f"  join at      {entry['join']}")
         if entry.get("page"):
             typer.echo(f"  page         {entry['page']}")
     for run in distant:

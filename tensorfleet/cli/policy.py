@@ -93,6 +93,8 @@ class _TaskState:
     parked: bool = False
     #: when it is killed, once it has been told to leave for that
     leaves_by: float | None = None
+    #: somebody has started it by hand: nobody starts another in its place when it leaves
+    is_guest: bool = False
 
 
 @dataclass
@@ -176,7 +178,7 @@ class Policy:
             task.placeless |= lost
             return self._again(label, now) if task.replaced else []
         actions: list[Start | Send | Seek] = []
-        if task.leaves_by is not None and not self.stopping:
+        if self.is_leaving(label) and not self.stopping:
             if self._left(task):
                 return [Seek(label)]
         elif (code != 0 or lost) and not self.stopping:
@@ -216,6 +218,25 @@ class Policy:
         actions += [Seek(label) for label in joining if self.tasks[label].seeking]
         return Scaled(actions, joining, leaving)
 
+    def is_leaving(self, label: str) -> bool:
+        """Whether the end of a worker is no failure: it was told to leave, or somebody has started it by hand."""
+        return self.tasks[label].leaves_by is not None or self.tasks[label].is_guest
+
+    def on_join(self, now: float) -> str:
+        """Somebody has started a worker by hand. Gives its label, the first free one; raises ScaleError."""
+        if self.stopping or self._has_finished(""):
+            raise ScaleError("The run is ending: its workers finish the training, or were told to stop.")
+        free = (n for n, task in self.tasks.items() if task.elastic and task.parked and not task.running)
+        label = next(free, None)
+        if label is None:
+            count = sum(task.elastic for task in self.tasks.values())
+            raise ScaleError(
+                f"All {count} numbers of workers are taken. Start the run with a larger --max-workers, or scale it to fewer."
+            )
+        task = self.tasks[label]
+        task.running, task.code, task.started, task.is_guest = True, None, now, True
+        return label
+
     def _check_scale(self, count: int, workers: list[str]) -> None:
         if not workers:
             raise ScaleError(
@@ -234,7 +255,7 @@ class Policy:
 
     def _unpark(self, task: _TaskState) -> bool:
         """Wants a worker again; True if it was not wanted."""
-        was_parked, task.parked = task.parked, False
+        was_parked, task.parked = task.parked and not task.is_guest, False
         if was_parked and not task.running:
             task.seeking, task.quick_deaths = True, 0
         return was_parked
@@ -242,7 +263,7 @@ class Policy:
     def _park(self, task: _TaskState, now: float) -> bool:
         """Wants a worker no more; True if it has to be told."""
         task.parked, task.seeking = True, False
-        if not task.running or task.leaves_by is not None:
+        if not task.running or task.leaves_by is not None or task.is_guest:
             return False
         task.leaves_by = now + (self.grace_seconds or LEAVE_SECONDS) + _KILL_MARGIN_SECONDS
         return True
@@ -250,6 +271,7 @@ class Policy:
     def _left(self, task: _TaskState) -> bool:
         """A worker that was told to leave has ended; True if it is wanted again meanwhile."""
         task.leaves_by = task.code = None
+        task.is_guest = False
         task.seeking, task.quick_deaths = not task.parked and not self._has_finished(""), 0
         return task.seeking
 

@@ -63,11 +63,16 @@ class Entry:
             "started": _started(os.getpid()),
             "control": None,
             "host": socket.gethostname(),
+            "join": None,
             "tasks": {},
         }
         self.token = token
         self.path = directory() / f"{name}-{os.getpid()}.json"
         self._beaten = time.monotonic()
+
+    def joined_at(self, address: str) -> None:
+        """Where the launcher takes in workers that somebody starts by hand."""
+        self._content["join"] = address
 
     def controlled_at(self, path: Path, token: str) -> None:
         """Where the launcher takes requests of other commands (control.py), and the token that they need."""

@@ -10,9 +10,9 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.base.run_status import ALONE, STATUS
 from tensorfleet.cli.control import ControlServer, Handler
@@ -26,58 +26,20 @@ from tensorfleet.cli.plan import INSPECT, LOG_FORMAT, MADE, NOTICE, STAYS, TOKEN
 from tensorfleet.cli.policy import LEAVE_SECONDS, Failure, Policy, Seek, Send, Start
 from tensorfleet.cli.registry import Entry
 from tensorfleet.cli.replicas import ServerPair
+from tensorfleet.cli.run_events import Call, Exit, Found, Line, Lost, Note, Restart, RunEvent, UserSignal
+from tensorfleet.cli.run_settings import RunSettings
 from tensorfleet.cli.scaling import Decision, ScaleRequest, Scaling
 from tensorfleet.cli.server_moves import MOVE, ServerMoves
 
 if TYPE_CHECKING:
     from tensorfleet.cli.guarding import RunGuards
+    from tensorfleet.cli.joining import Guest, JoinListener
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _REDRAW_SECONDS = 0.5  # of the status line
 _MAX_UNPRINTED_LINES = 10_000  # then tasks wait: a slow terminal must not fill the memory
 _BROKEN_PIPE = 128 + signal.SIGPIPE
 _CANNOT_START = 127  # as shells say it
-
-
-class _Line(NamedTuple):
-    label: str
-    text: str
-
-
-class _Exit(NamedTuple):
-    label: str
-    code: int
-    lost: str | None = None
-
-
-class _Found(NamedTuple):
-    label: str
-    place: Place
-
-
-class _Note(NamedTuple):
-    text: str
-
-
-class _Signal(NamedTuple):
-    number: int
-
-
-class _Restart(NamedTuple):
-    label: str
-
-
-class _Lost(NamedTuple):
-    label: str
-    cause: str
-    text: str
-
-
-class _Call(NamedTuple):
-    decide: Decision
-
-
-_Event: TypeAlias = _Line | _Exit | _Found | _Signal | _Note | _Restart | _Lost | _Call
 
 
 class _NeverStarted:
@@ -88,26 +50,6 @@ class _NeverStarted:
 
     def send(self, number: int) -> None:
         """There is nothing to end."""
-
-
-@dataclass(frozen=True)
-class RunSettings:
-    """What the user wants of a run, besides its tasks."""
-
-    name: str
-    script: str
-    log_dir: Path | None = None
-    restarts: int = 0
-    timeout: float | None = None
-    keep_going: bool = False
-    #: how long tasks may take to save when the run is told to end by SIGTERM or its time is up
-    grace: float | None = None
-    #: jobs whose tasks may come and go
-    elastic: frozenset[str] = frozenset()
-    #: more of them come only when the user says so: `tensorfleet scale`
-    scaled_by_hand: bool = False
-    #: where a task tells of a cluster that has more tasks than these
-    made: Path | None = None
 
 
 class Launcher:
@@ -143,7 +85,7 @@ class Launcher:
         self._durable = frozenset(label for pair in pairs for label in pair.labels)
         self._output = output or Output([task.label for task in tasks], sys.stdout, log_dir)
         self._tasks = {task.label: self._as_told(task) for task in tasks}
-        self._events: queue.SimpleQueue[_Event] = queue.SimpleQueue()
+        self._events: queue.SimpleQueue[RunEvent] = queue.SimpleQueue()
         self._room = threading.Semaphore(_MAX_UNPRINTED_LINES)
         self._start_time = time.monotonic()
         self._end_time = self._start_time + settings.timeout if settings.timeout else None
@@ -172,6 +114,7 @@ class Launcher:
             settings.name, settings.script, log_dir, token, where, engine.name, settings.grace
         )
         self._control: ControlServer | None = None
+        self._joins: JoinListener | None = None
         self._running: dict[str, RunningTask] = {}
         self._started: set[str] = set()
         self._failed: list[str] = []
@@ -182,50 +125,85 @@ class Launcher:
         """A task has printed a line."""
         # Tasks that print faster than a terminal shows them wait here, or the lines would fill the memory.
         self._room.acquire()
-        self._events.put(_Line(label, text))
+        self._events.put(Line(label, text))
 
     def on_exit(self, label: str, code: int, lost: str | None = None) -> None:
         """A task has ended, or its place is gone."""
-        self._events.put(_Exit(label, code, lost))
+        self._events.put(Exit(label, code, lost))
         # At once: lines that are still to be printed must not hold up the standby.
         if self._guards is not None:
             self._guards.exited(label, code, lost)
 
     def on_place(self, label: str, place: Place) -> None:
         """A place that was looked for."""
-        self._events.put(_Found(label, place))
+        self._events.put(Found(label, place))
 
     def on_note(self, text: str) -> None:
         """A line for the user."""
-        self._events.put(_Note(text))
+        self._events.put(Note(text))
 
     # -- what the guards of durable tasks tell ---------------------------------------------------------
 
     def on_restart(self, label: str) -> None:
         """A standby is to be started in the place of a task."""
-        self._events.put(_Restart(label))
+        self._events.put(Restart(label))
 
     def on_decision(self, task: str, text: str) -> None:
         """What was decided about a durable task."""
-        self._events.put(_Note(text))
+        self._events.put(Note(text))
         if self._page is not None:
             self._page.decision(task, text)
 
     def on_lost(self, label: str, cause: str, text: str) -> None:
         """Both servers of a durable task are gone."""
-        self._events.put(_Lost(label, cause, text))
+        self._events.put(Lost(label, cause, text))
 
     # -- what other commands ask for: from threads of their own -----------------------------------------
 
     def _handlers(self) -> dict[str, Handler[Any]]:
         """What this run can be asked for, by name."""
         jobs = {task.job for task in self._tasks.values()}
-        scaling = Scaling(self._policy, self.call, self._output.note, len(jobs & {"chief", "master"}))
+        scaling = Scaling(self._policy, self.call, self._scaled, len(jobs & {"chief", "master"}))
         return {"scale": Handler(ScaleRequest, scaling.answer), MOVE: self._server_moves.handler}
+
+    def _scaled(self, text: str) -> None:
+        self._output.note(text)
+        if self._page is not None:
+            self._page.change("scaled", None, f"was {text[:1].lower()}{text[1:]}")
+
+    def _changed(self, change: str, label: str, text: str, where: str = "") -> None:
+        """A worker has joined or left: a line, and an event of the page."""
+        self._output.note(f"{label}{where} {text}")
+        if self._page is not None:
+            self._page.change(change, label, text)
+
+    def admit(self, guest: Guest, now: float) -> Task:
+        """Takes in a worker that somebody has started by hand, as it is to be told. Raises ScaleError."""
+        label = guest.label = self._policy.on_join(now)
+        task = self._tasks[label] = self._moves.to(self._tasks[label], Place(guest.address))
+        self._changed("joined", label, f"joins: started by hand on {guest.host}.")
+        self._running[label] = guest
+        self._started.add(label)
+        self._tell(task, guest, "running")
+        self._moves.announce({label: self._tasks[label] for label in self._policy.running})
+        return self._moves.told(task)
+
+    def _open_joins(self) -> JoinListener | None:
+        if not self._settings.elastic:
+            return None
+        from tensorfleet.cli.joining import JoinListener
+
+        try:
+            joins = JoinListener(self, self._entry.token, self._settings.script, self._engine.name == "local")
+        except (OSError, ValueError) as error:
+            self._output.note(f"No worker can join this run by hand: {error}")
+            return None
+        self._entry.joined_at(joins.address)
+        return joins
 
     def call(self, decide: Decision) -> None:
         """Has something decided in the thread of the launcher, and done."""
-        self._events.put(_Call(decide))
+        self._events.put(Call(decide))
 
     def _open_control(self) -> ControlServer | None:
         try:
@@ -241,6 +219,7 @@ class Launcher:
         try:
             with self._signals():
                 self._control = self._open_control()
+                self._joins = self._open_joins()
                 for label in self._policy.running:
                     self._start(label)
                 for label in self._policy.seeking:
@@ -260,6 +239,8 @@ class Launcher:
             if self._guards is not None:
                 self._guards.stop()
             self._engine.close()
+            if self._joins is not None:
+                self._joins.close()
             if self._guards is not None:
                 self._guards.close()
             self._moves.close()
@@ -296,9 +277,9 @@ class Launcher:
         """Lines that came while the last task ended."""
         while not self._events.empty():
             event = self._events.get_nowait()
-            if isinstance(event, _Line):
+            if isinstance(event, Line):
                 self._output.line(*event)
-            elif isinstance(event, _Note):
+            elif isinstance(event, Note):
                 self._output.note(event.text)
 
     def _step(self) -> None:
@@ -324,34 +305,34 @@ class Launcher:
             return self._policy.on_timeout(now)
         return self._policy.on_time(now)
 
-    def _take(self, event: _Event) -> list[Start | Send | Seek]:
+    def _take(self, event: RunEvent) -> list[Start | Send | Seek]:
         """Handles an event; gives the actions that follow from it."""
         now = time.monotonic()
         match event:
-            case _Line():
+            case Line():
                 self._room.release()
                 self._progress.line(event.label, event.text, now)
                 self._output.line(*event)
-            case _Note():
+            case Note():
                 self._output.note(event.text)
-            case _Signal():
+            case UserSignal():
                 self._output.note(f"Got {signal.Signals(event.number).name}; stopping.")
                 return self._policy.on_signal(event.number, now)
-            case _Found():
+            case Found():
                 return self._take_place(event, now)
-            case _Exit():
+            case Exit():
                 return self._take_exit(event, now)
-            case _Restart(label):
+            case Restart(label):
                 if self._guards is not None:
                     self._guards.stand_by(label, True)
                 return self._policy.on_restart(label, now)
-            case _Lost():
+            case Lost():
                 return self._take_lost(event, now)
-            case _Call(decide):
+            case Call(decide):
                 return decide(now)
         return []
 
-    def _take_lost(self, event: _Lost, now: float) -> list[Start | Send | Seek]:
+    def _take_lost(self, event: Lost, now: float) -> list[Start | Send | Seek]:
         if self._guards is not None:
             self._guards.stand_by(event.label, False)
         failed_before = self._policy.failure
@@ -362,22 +343,25 @@ class Launcher:
             self.on_decision(event.label, event.text)
         return actions
 
-    def _take_place(self, event: _Found, now: float) -> list[Start | Send | Seek]:
+    def _take_place(self, event: Found, now: float) -> list[Start | Send | Seek]:
         actions = self._policy.on_place(event.label, now)
         if actions:
             task = self._tasks[event.label]
             self._tasks[event.label] = self._moves.to(task, event.place)
         return actions
 
-    def _take_exit(self, event: _Exit, now: float) -> list[Start | Send | Seek]:
+    def _take_exit(self, event: Exit, now: float) -> list[Start | Send | Seek]:
         label, code, lost = event
         running = self._running.pop(label)
         stopping = self._policy.stopping
-        leaves = self._policy.tasks[label].leaves_by is not None
+        leaves = self._policy.is_leaving(label)
         actions = self._policy.on_exit(label, code, now, lost is not None)
         comes_back = actions[:1] in ([Start(label)], [Seek(label)])
         if leaves and not stopping:
-            self._output.note(f"{label} has left.")
+            self._started.discard(label)
+            self._changed("left", label, "has left.")
+        elif comes_back and not lost and not stopping and self._tasks[label].job in self._settings.elastic:
+            self._changed("left", label, f"died (exit code {code}). Looking for a place for it.")
         elif lost and not stopping and label not in self._durable:
             then = "Looking for another place" if comes_back else "It does not come back"
             self._output.note(f"{label} is lost: {lost}. {then}.")
@@ -416,10 +400,11 @@ class Launcher:
         task = self._tasks[label]
         where = f" on {task.host.shown}" if task.host else ""
         came_late = label not in self._started
-        if label not in self._durable:
-            self._output.note(
-                f"{label}{where} joins." if came_late else f"{label}{where} died; restarting it."
-            )
+        text = "joins." if came_late else "died; restarting it."
+        if task.job in self._settings.elastic:
+            self._changed("joined", label, text, where)
+        elif label not in self._durable:
+            self._output.note(f"{label}{where} {text}")
         try:
             self._start(label)
         except (EngineError, OSError) as error:
@@ -427,7 +412,7 @@ class Launcher:
             self._running[label] = _NeverStarted()
             self.on_exit(label, _CANNOT_START)
         else:
-            self._moves.announce(self._tasks)
+            self._moves.announce({label: self._tasks[label] for label in self._policy.running})
 
     def _seek(self, label: str) -> None:
         self._engine.seek(self._wanted[label], self)
@@ -486,7 +471,7 @@ class Launcher:
             yield
             return
         heard = [n for n in _SIGNALS if signal.getsignal(n) is not signal.SIG_IGN]  # as nohup leaves SIGHUP
-        before = {n: signal.signal(n, lambda n, _: self._events.put(_Signal(n))) for n in heard}
+        before = {n: signal.signal(n, lambda n, _: self._events.put(UserSignal(n))) for n in heard}
         try:
             yield
         finally:

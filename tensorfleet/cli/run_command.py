@@ -20,8 +20,8 @@ from tensorfleet.cli.engines.registry import make_engine
 from tensorfleet.cli.engines.unused_options import check_options
 from tensorfleet.cli.registry import runs
 from tensorfleet.cli.replicas import MAX_REPLICAS
-from tensorfleet.cli.run import RunSettings
 from tensorfleet.cli.run_request import MakeOutput, PlannedRun, RunRequest
+from tensorfleet.cli.run_settings import RunSettings
 from tensorfleet.cli.scripts.packages import file_of
 from tensorfleet.cli.task_counts import Asked
 from tensorfleet.cli.tensorboard import tensorboard as tensorboard_beside

@@ -35,7 +35,8 @@ from tensorfleet.cli.replicas import (
     with_standbys,
     with_standbys_wanted,
 )
-from tensorfleet.cli.run import Launcher, RunSettings
+from tensorfleet.cli.run import Launcher
+from tensorfleet.cli.run_settings import RunSettings
 from tensorfleet.cli.task_counts import Asked, Counts, counts_for, counts_in_file, spoken
 
 #: from the labels of the tasks and the folder of the logs

@@ -16,8 +16,9 @@ from tensorfleet.cli.engines.base import RunOptions, TaskResources
 from tensorfleet.cli.engines.local import ProcessEngine
 from tensorfleet.cli.output import Output
 from tensorfleet.cli.plan import Wishes
-from tensorfleet.cli.run import Launcher, RunSettings
+from tensorfleet.cli.run import Launcher
 from tensorfleet.cli.run_request import RunRequest
+from tensorfleet.cli.run_settings import RunSettings
 from tensorfleet.cli.task_counts import Asked
 from tensorfleet.testing.cluster import free_addresses
 from tests.support.launching import launched, run

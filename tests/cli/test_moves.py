@@ -14,8 +14,9 @@ from tensorfleet.cli.engines.local import ProcessEngine
 from tensorfleet.cli.moves import Moves, unplaced
 from tensorfleet.cli.plan import Place, Task, Wishes
 from tensorfleet.cli.registry import runs
-from tensorfleet.cli.run import Launcher, RunSettings
+from tensorfleet.cli.run import Launcher
 from tensorfleet.cli.run_request import RunRequest
+from tensorfleet.cli.run_settings import RunSettings
 from tensorfleet.cli.task_counts import Asked
 from tensorfleet.cluster.messages import Moved
 from tensorfleet.cluster.transport import moved_addresses

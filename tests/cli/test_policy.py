@@ -271,6 +271,32 @@ def test_a_run_with_a_fixed_number_of_workers_is_not_scaled():
         cluster().on_scale(1, 1.0)
 
 
+def test_who_joins_by_hand_gets_the_first_free_number_and_frees_it_at_its_end():
+    policy = scalable(workers=4, begins=1)
+    assert [policy.on_join(1.0), policy.on_join(1.0)] == ["worker/1", "worker/2"]
+    assert policy.on_exit("worker/1", -KILL, 2.0) == [] and policy.failure is None
+    assert policy.on_join(3.0) == "worker/1"
+    assert policy.on_scale(4, 4.0) == ([Seek("worker/3")], ["worker/3"], [])
+    with pytest.raises(ScaleError, match="All 4 numbers of workers are taken"):
+        policy.on_join(5.0)
+
+
+def test_a_number_that_is_wanted_when_a_worker_started_by_hand_leaves_is_taken_by_the_run():
+    policy = scalable(workers=2, begins=1)
+    policy.on_join(1.0)
+    assert policy.on_scale(2, 2.0) == ([], [], [])
+    assert policy.on_exit("worker/1", 0, 3.0) == [Seek("worker/1")]
+
+
+def test_a_run_with_a_worker_started_by_hand_ends_when_that_ends_too():
+    policy = scalable(workers=2, begins=1)
+    policy.on_join(1.0)
+    assert policy.on_exit("worker/0", 0, 2.0) == []
+    with pytest.raises(ScaleError, match="ending"):
+        policy.on_join(2.5)
+    assert policy.on_exit("worker/1", 0, 3.0) == [Send("ps/0", TERM)]
+
+
 def test_a_worker_that_is_killed_soon_after_each_start_is_a_failure():
     policy = elastic(placed=3)
     now = 100.0
@@ -356,6 +382,11 @@ def test_random_runs_come_to_an_end_with_nothing_running(seed):
         elif happens < 0.1 and comes_and_goes:
             with contextlib.suppress(ScaleError):
                 actions = policy.on_scale(draw.randint(1, 3), now).actions
+        elif happens < 0.15 and comes_and_goes:
+            with contextlib.suppress(ScaleError):
+                label = policy.on_join(now)
+                assert label not in alive
+                alive.add(label)
         elif happens < 0.4 and sought:
             label = draw.choice(sorted(sought))
             sought.discard(label)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tensorfleet.testing.cluster import free_addresses
 from tests.support.launching import launched, run
 
 pytestmark = pytest.mark.slow  # left out by `make quick`
@@ -69,6 +70,41 @@ def test_a_run_gets_more_workers_and_then_fewer(here):
     assert done.code == 0, done.stdout + done.stderr
     assert done.stdout.count("] saved") == 4  # each that left stopped after a step, and so did the last two
     assert "worker/2 has left." in done.stdout
+
+
+def test_a_worker_started_by_hand_joins_and_its_death_frees_its_number(here):
+    with launched(here, *START, "--workers", "1", "--max-workers", "2", "train.py") as training:
+        training.read_until("[worker/0] trains")
+        with launched(here, "join", "r", "train.py") as guest:
+            guest.read_until("trains")
+            assert "join at" in run(here, "ps").stdout
+            full = run(here, "join", "r", "train.py")
+            assert full.code == 1 and "All 2 numbers of workers are taken" in full.stderr
+            guest.process.kill()
+        training.read_until("worker/1 has left.")
+        with launched(here, "join", "r", "train.py") as guest:
+            guest.read_until("trains")
+            (here / "end").touch()
+            done = guest.end()
+            assert done.code == 0 and "saved" in done.stdout
+            assert "tensorfleet: joins as worker/1." in done.stderr
+        done = training.end()
+    assert done.code == 0, done.stdout + done.stderr
+    assert done.stdout.count("worker/1 joins: started by hand on this machine.") == 2
+
+
+def test_a_worker_started_by_hand_needs_the_token_and_ends_with_the_run(here):
+    start = (*START, "--workers", "1", "--max-workers", "2", "train.py")
+    (address,) = free_addresses(join=1)["join"]
+    with launched(here, *start, TENSORFLEET_JOIN_AT=address) as training:
+        training.read_until("[worker/0] trains")
+        stranger = run(here, "join", address, "train.py", TENSORFLEET_TOKEN="another one of some length")
+        assert stranger.code == 1 and "token" in stranger.stderr
+        with launched(here, "join", "r", "train.py") as guest:
+            guest.read_until("trains")
+            assert run(here, "stop", "r").code == 0
+            assert guest.end().code != 0
+        training.end()
 
 
 def test_a_run_with_a_fixed_number_of_workers_says_how_it_can_be_scaled(here):

@@ -82,6 +82,7 @@ class SimulatedFleet:
             "peers": [],
             "variables": [],
             "queues": [],
+            "shards": [{"name": "input", "held": 3, "finished": int(now), "dealt_again": 1}],
             "staleness": [],
             "scalars": {},
             "under_way": [],

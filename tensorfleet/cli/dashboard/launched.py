@@ -80,6 +80,10 @@ class LaunchedPage:
         """Which process leads a durable task has been decided."""
         self._tell(decision=text, about=task)
 
+    def change(self, change: str, task: str | None, text: str) -> None:
+        """A worker has joined or left, or the run was scaled."""
+        self._tell(change=change, of=task, text=text)
+
     def close(self, code: int | None) -> None:
         """The run is over. A browser that shows the page is given a moment to see that."""
         if self._is_closing:

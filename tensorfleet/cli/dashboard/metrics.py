@@ -89,6 +89,14 @@ def _queues(name: str) -> Callable[[TaskView], Iterator[_Sample]]:
     return samples
 
 
+def _shards(name: str) -> Callable[[TaskView], Iterator[_Sample]]:
+    def samples(view: TaskView) -> Iterator[_Sample]:
+        for input_name, counters in (view.snapshot.shards if view.snapshot else {}).items():
+            yield (view.label, input_name), getattr(counters, name)
+
+    return samples
+
+
 def _dropped(view: TaskView) -> Iterator[_Sample]:
     for worker, counters in (view.snapshot.staleness if view.snapshot else {}).items():
         yield (view.label, worker), counters.dropped
@@ -224,6 +232,27 @@ METRICS: tuple[RunMetric, ...] = (
         _queues("dequeue_wait_seconds"),
     ),
     RunMetric(
+        "shards_held",
+        "gauge",
+        "Shards of an input that workers have now.",
+        ("task", "input"),
+        _shards("held"),
+    ),
+    RunMetric(
+        "shards_finished_total",
+        "counter",
+        "Shards that workers have finished.",
+        ("task", "input"),
+        _shards("finished"),
+    ),
+    RunMetric(
+        "shards_dealt_again_total",
+        "counter",
+        "Shards that were dealt again because their worker had died.",
+        ("task", "input"),
+        _shards("dealt_again"),
+    ),
+    RunMetric(
         "gradients_dropped_total",
         "counter",
         "Gradients of a worker that were too old to be applied.",
@@ -236,15 +265,24 @@ METRICS: tuple[RunMetric, ...] = (
 STALENESS = "tensorfleet_gradient_staleness_versions"
 FINDING = "tensorfleet_finding"
 STALENESS_HELP = "How many versions old the gradients of a worker were when they were applied."
+CHANGES = "tensorfleet_worker_changes_total"
+CHANGES_HELP = "How often a worker has joined or left, and how often the run was scaled."
 FINDING_HELP = "1 for each finding that the page shows."
 DECISIONS = "tensorfleet_server_decisions_total"
 DECISIONS_HELP = "Decisions about which process leads a durable parameter server."
 
 
 def exposition(
-    fleet: FleetView, findings: Sequence[RunFinding], decisions: Mapping[str, int] | None = None
+    fleet: FleetView,
+    findings: Sequence[RunFinding],
+    decisions: Mapping[str, int] | None = None,
+    changes: Mapping[str, int] | None = None,
 ) -> str:
-    """The text of `/metrics`; `decisions` are those about each durable task."""
+    """The text of `/metrics`.
+
+    `decisions` are those about each durable task, `changes` is how often workers have joined and left, and the run was
+    scaled.
+    """
     lines: list[str] = []
     for metric in METRICS:
         samples = [sample for view in fleet.tasks.values() for sample in metric.samples(view)]
@@ -257,6 +295,8 @@ def exposition(
     for view in fleet.tasks.values():
         for worker, counters in (view.snapshot.staleness if view.snapshot else {}).items():
             lines += _histogram(view.label, worker, counters.counts)
+    lines += _head(CHANGES, "counter", CHANGES_HELP)
+    lines += [_line(CHANGES, [("change", change)], count) for change, count in (changes or {}).items()]
     lines += _head(FINDING, "gauge", FINDING_HELP)
     for finding in findings:
         seen = finding.observation

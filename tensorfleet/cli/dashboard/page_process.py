@@ -6,6 +6,7 @@ The launcher tells it what happens on its standard input, one JSON object to a l
     {"token": ...}                                 the tasks that follow belong to a cluster with this token
     {"task": "worker/1", "pid": ..., ...}          what became of a task
     {"decision": "ps/0 leads ...", "about": "ps/0"}  which process leads a durable task
+    {"change": "joined", "of": "worker/1", ...}    a worker has joined or left, or the run was scaled
     {"ended": 0}                                   the run is over
 
 The end of the input without `ended` means that the launcher was killed: then this process ends as well.
@@ -73,6 +74,8 @@ def follow(run: LiveRun, collector: StatsCollector, messages: Iterator[Json]) ->
             )
         elif "decision" in message:
             run.decided(message["about"], message["decision"])
+        elif "change" in message:
+            run.changed(message["change"], message["of"], message["text"])
         elif "token" in message:
             if message["token"]:
                 secure(token=message["token"])

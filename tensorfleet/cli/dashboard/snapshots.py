@@ -73,6 +73,15 @@ class QueueCounters:
 
 
 @dataclass(frozen=True, slots=True)
+class ShardCounters:
+    """The shards of one input that the task deals."""
+
+    held: float = 0.0
+    finished: float = 0.0
+    dealt_again: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class StalenessCounters:
     """How many versions old the gradients of one worker were when they were applied."""
 
@@ -110,6 +119,7 @@ class TaskSnapshot:
     variable_count: int = 0
     variable_bytes: float = 0.0
     queues: dict[str, QueueCounters] = field(default_factory=dict)
+    shards: dict[str, ShardCounters] = field(default_factory=dict)
     staleness: dict[str, StalenessCounters] = field(default_factory=dict)
     scalars: dict[str, tuple[int, float]] = field(default_factory=dict)
     waits_for: tuple[str, float] | None = None  # of its longest step that is under way: what, for how long
@@ -137,6 +147,10 @@ def snapshot_of(task: str, report: Mapping[str, Any], received: float) -> TaskSn
         variable_count=int(_number(report, "variable_count")),
         variable_bytes=_number(report, "variable_bytes"),
         queues={_text(q, "name"): _queue(q) for q in _items(report, "queues")},
+        shards={
+            _text(s, "name"): ShardCounters(*_numbers(s, "held", "finished", "dealt_again"))
+            for s in _items(report, "shards")
+        },
         staleness={_text(s, "worker"): _staleness(s) for s in _items(report, "staleness")},
         scalars=dict(_scalars(_object(report, "scalars"))),
         waits_for=_waits_for(_items(report, "under_way")),

@@ -99,6 +99,8 @@ class LiveRun:
         self._view = collector.view()
         self._findings: list[RunFinding] = []
         self._states: dict[str, str] = {}
+        self._dealt_again: dict[tuple[str, str], float] = {}
+        self._changes = dict.fromkeys(("joined", "left", "scaled"), 0)
         self._state_kept = 0.0
         self._decisions: dict[str, int] = {}  # by durable task
         self._busy: FleetView | None = None  # as it was before the tasks ended
@@ -154,8 +156,26 @@ class LiveRun:
             for text in self._board.changes():
                 self._store.add_event(view.time, "finding", None, text)
             self._note_states(view)
+            self._note_shards(view)
             if view.time - self._state_kept >= _STATE_EVERY_SECONDS:
                 self._keep_state()
+
+    def changed(self, change: str, task: str | None, text: str) -> None:
+        """A worker has joined or left, or the run was scaled."""
+        self._changes[change] = self._changes.get(change, 0) + 1
+        self._store.add_event(time.time(), change, task, text)
+
+    def _note_shards(self, view: FleetView) -> None:
+        """Makes an event of each shard that was dealt again."""
+        for label, task in view.tasks.items():
+            for name, shards in (task.snapshot.shards if task.snapshot else {}).items():
+                before = self._dealt_again.get((label, name), 0.0)
+                self._dealt_again[label, name] = shards.dealt_again
+                count = int(shards.dealt_again - before)
+                if count > 0:
+                    what = "shard was" if count == 1 else "shards were"
+                    text = f"{count} {what} dealt again, of input {name}, because a worker has died"
+                    self._store.add_event(view.time, "shard", label, text)
 
     def _note_states(self, view: FleetView) -> None:
         codes = {task.label: task.exit_code for task in self._collector.facts()}
@@ -218,7 +238,7 @@ class LiveRun:
         """`/metrics`."""
         with self._lock:
             decisions = dict(self._decisions)
-        return metrics.exposition(*self._seen(), decisions)
+        return metrics.exposition(*self._seen(), decisions, self._changes)
 
     def log_lines(self, task: str, tail: int) -> list[str]:
         """The end of a task's log."""

@@ -28,6 +28,7 @@ from tensorfleet.cluster.durability.results import RequestName, Result, Results
 from tensorfleet.runtime.resources import VariableStore
 from tensorfleet.state.accumulators import Accumulator
 from tensorfleet.state.queues import Queue
+from tensorfleet.state.shard_deals import ShardDealer
 from tensorfleet.state.tables import Table
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ class Journal:
 
     def _adopt(self, key: Key, resource: Any) -> None:
         known = (
-            isinstance(resource, VariableStore | Queue | Accumulator | Table)
+            isinstance(resource, VariableStore | Queue | Accumulator | Table | ShardDealer)
             and type(resource).__name__ != "Mutex"
         )
         if not known:

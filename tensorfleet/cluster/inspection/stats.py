@@ -26,6 +26,7 @@ from tensorfleet.cluster.inspection.stats_schema import (
     Process,
     QueueLoad,
     ServerLoad,
+    ShardLoad,
     Staleness,
     Stats,
     Steps,
@@ -40,6 +41,7 @@ from tensorfleet.runtime.variable_use import size_of
 from tensorfleet.state.accumulators import Accumulator, maximums
 from tensorfleet.state.gradient_tallies import GATE_KIND, JudgesGradients
 from tensorfleet.state.queues import Queue
+from tensorfleet.state.shard_deals import ShardDealer
 
 if TYPE_CHECKING:
     from tensorfleet.cluster.server import Server
@@ -76,6 +78,7 @@ def stats_of(server: Server | None, label: str) -> Stats:
         variable_count=count,
         variable_bytes=size,
         queues=[*map(_queue, queues[:_MAX_QUEUES]), *map(_accumulator, accumulators[:_MAX_QUEUES])],
+        shards=_shards(managers),
         staleness=[*_own_staleness(label), *_told_staleness(managers, accumulators)],
         scalars=dict(counters.scalars),
         under_way=running_steps.under_way(server),
@@ -96,6 +99,11 @@ def _state(
         queues.update(dict.fromkeys(q for q in manager.of_kind("queue") if isinstance(q, Queue)))
         accumulators.update(dict.fromkeys(manager.of_kind(*_ACCUMULATORS)))
     return list(stores), list(queues), list(accumulators)
+
+
+def _shards(managers: Iterable[ResourceManager]) -> list[ShardLoad]:
+    dealers: list[ShardDealer] = [d for manager in managers for d in manager.of_kind("shard dealer")]
+    return [ShardLoad(dealer.name, *dealer.counts()) for dealer in dealers[:_MAX_QUEUES]]
 
 
 def _process() -> Process:

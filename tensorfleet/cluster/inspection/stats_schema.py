@@ -157,6 +157,16 @@ class QueueLoad:
 
 
 @dataclass(slots=True)
+class ShardLoad:
+    """An input whose shards this task deals to workers (`tf.fleet.shard_dataset`)."""
+
+    name: str = _told("Its name.")
+    held: int = _told("Shards that workers have now.")
+    finished: int = _told("Shards that workers have finished, in all epochs.")
+    dealt_again: int = _told("Shards that were dealt again because their worker had died.")
+
+
+@dataclass(slots=True)
 class Staleness:
     """How old the gradients of one worker were when they were applied.
 
@@ -218,6 +228,7 @@ class Stats:
     variable_count: int = _told("How many variables there are.", 0)
     variable_bytes: int = _told("The bytes of all of them.", 0)
     queues: list[QueueLoad] = _told("The queues and accumulators of this task.", [])
+    shards: list[ShardLoad] = _told("The inputs whose shards this task deals.", [])
     staleness: list[Staleness] = _told("How stale gradients were, as far as it is counted here.", [])
     scalars: dict[str, tuple[int, float]] = _told(
         "By tag the step and value of the newest scalar summary that this task has written; at most 50 tags. A value that is not finite is null.",
@@ -239,6 +250,7 @@ ALL: tuple[type[Any], ...] = (
     ServerLoad,
     VariableLoad,
     QueueLoad,
+    ShardLoad,
     Staleness,
     UnderWay,
     LastError,

@@ -22,7 +22,7 @@ FINDINGS = [RunFinding(Observation("queue_empty batch", "warning", "worker/0", "
 def parsed(fleet, findings=()):
     """All samples by their name."""
     result = {}
-    for family in text_string_to_metric_families(metrics.exposition(fleet, findings)):
+    for family in text_string_to_metric_families(metrics.exposition(fleet, findings, {"joined": 2})):
         assert family.documentation and family.type != "unknown", family.name
         for sample in family.samples:
             result.setdefault(sample.name, []).append((sample.labels, sample.value))
@@ -38,6 +38,7 @@ def test_every_metric_has_samples_of_a_run(samples):
     names = {metric.full_name for metric in metrics.METRICS} | {
         f"{metrics.STALENESS}_bucket",
         metrics.FINDING,
+        metrics.CHANGES,
     }
     assert names - set(samples) == set()
 
@@ -67,6 +68,11 @@ def test_staleness_is_a_histogram_that_grows(samples):
         if labels == {"task": "ps/0", "worker": "worker/0"}
     ]
     assert counts == [buckets[-1][1]]
+
+
+def test_workers_that_come_and_go_are_counted(samples):
+    assert samples[metrics.CHANGES] == [({"change": "joined"}, 2.0)]
+    assert ({"task": "ps/0", "input": "input"}, 1.0) in samples["tensorfleet_shards_dealt_again_total"]
 
 
 def test_findings_are_gauges(samples):
@@ -117,6 +123,7 @@ def test_the_page_on_metrics_lists_exactly_these():
     )
     expected = [(m.full_name, m.kind, ", ".join(m.labels), m.help) for m in metrics.METRICS]
     expected.append((metrics.STALENESS, "histogram", "task, worker", metrics.STALENESS_HELP))
+    expected.append((metrics.CHANGES, "counter", "change", metrics.CHANGES_HELP))
     expected.append((metrics.FINDING, "gauge", "kind, subject, severity, task", metrics.FINDING_HELP))
     expected.append((metrics.DECISIONS, "counter", "task", metrics.DECISIONS_HELP))
     assert rows == expected
