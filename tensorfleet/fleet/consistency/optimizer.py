@@ -59,7 +59,8 @@ class FleetOptimizer(Optimizer):
         self._consistency = wanted(consistency)
         if num_workers is not None:
             num_workers = whole_number("num_workers", num_workers, 1)
-        self._num_workers = num_workers or workers_of_cluster()
+        #: how many workers to wait for at the beginning
+        self.num_workers = num_workers or workers_of_cluster()
         #: how stale the gradient of a step is, after `minimize` or `apply_gradients`: a tensor to fetch
         self.staleness: Tensor | None = None
         #: how much of it is applied: 1 is all of it, 0 nothing
@@ -100,7 +101,7 @@ class FleetOptimizer(Optimizer):
         self, pairs: list[tuple[Any, Any]], step: GlobalStep | None, schedule: Schedule, part: str
     ) -> Operation:
         key = _key_of(pairs[0][1], part)
-        training = Training(pairs, step, schedule, self._num_workers, key, self._seen)
+        training = Training(pairs, step, schedule, self.num_workers, key, self._seen)
         update = GatedUpdate(training, lambda ready: self._apply(ready, step))
         with without_detour():
             made = update.build()
