@@ -47,7 +47,9 @@ def test_a_script_with_a_monitored_session_trains_under_each_value(tmp_path, val
 @pytest.mark.slow
 @pytest.mark.parametrize("value", VALUES)
 def test_a_script_with_a_supervisor_trains_under_each_value(tmp_path, value):
-    done = under(tmp_path, value, HERE / "programs" / "supervisor_flags.py", "--train_steps", "120", workers=3)
+    done = under(
+        tmp_path, value, HERE / "programs" / "supervisor_flags.py", "--train_steps", "120", workers=3
+    )
     assert done.stdout.count("test accuracy above 0.7: True") == 3
     steps = [int(n) for n in re.findall(r"training ended \(global step: (\d+)\)", done.stdout)]
     assert len(steps) == 3
@@ -66,9 +68,7 @@ def test_a_script_with_synchronous_replicas_trains_otherwise(tmp_path, name, val
 @pytest.mark.slow
 @pytest.mark.parametrize("value", ["bsp", "ssp:1"])
 def test_a_worker_that_is_killed_does_not_stop_the_others(tmp_path, value):
-    done = under(
-        tmp_path, value, HERE / "programs" / "dying_worker.py", options=("--restart", "1")
-    )
+    done = under(tmp_path, value, HERE / "programs" / "dying_worker.py", options=("--restart", "1"))
     assert "worker/1 died; restarting it." in done.stdout
     assert done.stdout.count("ended after step") == 2
 
