@@ -14,6 +14,7 @@ from tensorfleet.api.train.session_run_hook import SessionRunArgs, SessionRunHoo
 from tensorfleet.base import logging, nest
 from tensorfleet.base.naming import export
 from tensorfleet.fleet.checking import positive_number, whole_number
+from tensorfleet.fleet.consistency.learning_rate import multiply_rate
 from tensorfleet.fleet.consistency.optimizer import FleetOptimizer
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.operation import Operation, Tensor
@@ -74,7 +75,7 @@ class StalenessOptimizer(FleetOptimizer):
         super().__init__(opt, POLICIES[policy].format(limit), num_workers, name)
         self._warm_up_steps = whole_number("warm_up_steps", warm_up_steps, 0)
         if positive_number("rate", rate) != 1.0:
-            _lower_rate(opt, rate)
+            multiply_rate(opt, rate)
         self._known_workers = num_workers
         #: how many gradients of this worker had which staleness when they were applied, as its hook has seen them
         self.histogram: Counter[int] = Counter()
@@ -143,17 +144,6 @@ class StalenessOptimizer(FleetOptimizer):
         if not self._warm_up_steps or not task_index:
             return histogram
         return _All([histogram, _WarmUp(self._warm_up_steps, max_wait_secs)])
-
-
-def _lower_rate(opt: Optimizer, factor: float) -> None:
-    """Multiplies the learning rate that an optimizer was made with: a number, a tensor or a function."""
-    for name in ("_lr", "_learning_rate"):
-        given = getattr(opt, name, None)
-        if given is not None:
-            lowered = (lambda rate=given: rate() * factor) if callable(given) else given * factor
-            setattr(opt, name, lowered)
-            return
-    raise ValueError(f"{type(opt).__name__} has no learning rate that could be lowered.")
 
 
 class _All(SessionRunHook):
