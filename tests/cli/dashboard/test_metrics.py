@@ -22,7 +22,7 @@ FINDINGS = [RunFinding(Observation("queue_empty batch", "warning", "worker/0", "
 def parsed(fleet, findings=()):
     """All samples by their name."""
     result = {}
-    for family in text_string_to_metric_families(metrics.exposition(fleet, findings, {"joined": 2})):
+    for family in text_string_to_metric_families(metrics.exposition(fleet, findings, changes={"joined": 2})):
         assert family.documentation and family.type != "unknown", family.name
         for sample in family.samples:
             result.setdefault(sample.name, []).append((sample.labels, sample.value))
