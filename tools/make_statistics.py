@@ -46,7 +46,7 @@ after every 100 ms of steps. Sizes, versions and sums over variables are looked 
 **The load of a server.** Tasks on one machine read small variables from the server's shared memory, without a message.
 The reader counts these reads, in `shared_reads` and `shared_bytes` of its `peers`. So the load of `ps/0` is the sum of
 `sent_bytes` and `received_bytes` over the entries for `ps/0` in the `peers` of all other tasks. `server` has the messages
-alone. `read_bytes` of a variable does not have these reads either.
+alone, and so have `reads` and `read_bytes` of a variable: `shared_variables` of the others' `peers` has the rest.
 
 **Bytes** are those of frames: headers, fields and tensors, also where a tensor goes through shared memory. TLS and TCP
 add their own.

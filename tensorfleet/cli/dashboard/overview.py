@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
-from tensorfleet.cli.dashboard.rates import TaskRates
+from tensorfleet.cli.dashboard.rates import TaskRates, with_shared_reads
 from tensorfleet.cli.dashboard.snapshots import TaskSnapshot
 from tensorfleet.cli.dashboard.states import TaskState
 
@@ -92,6 +92,19 @@ class FleetView:
                     newest[tag] = pair
         shown = [(tag, value) for tag, (_, value) in sorted(newest.items()) if not tag.endswith(_OWN_TAGS)]
         return dict(shown[:_MAX_TAGS])
+
+
+def joined(fleet: FleetView) -> FleetView:
+    """The same with what tasks tell of the variables of others: the reads from shared memory."""
+    now = with_shared_reads({label: view.rates for label, view in fleet.tasks.items() if view.rates})
+    long = with_shared_reads(
+        {label: view.long_rates for label, view in fleet.tasks.items() if view.long_rates}
+    )
+    tasks = {
+        label: replace(view, rates=now.get(label), long_rates=long.get(label))
+        for label, view in fleet.tasks.items()
+    }
+    return replace(fleet, tasks=tasks)
 
 
 def loads(rates: Mapping[str, TaskRates], servers: Collection[str]) -> dict[str, float]:
