@@ -185,5 +185,6 @@ def _view(facts: TaskFacts, history: list[TaskSnapshot], steady: float, wall: fl
         long_rates=long_rates,
         silent_seconds=steady - begin if begin is not None else 0.0,
         restarts=facts.restarts,
+        is_launched=facts.launched is not None,
         error=facts.error,
     )

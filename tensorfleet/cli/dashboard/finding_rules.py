@@ -389,6 +389,15 @@ def no_answer(fleet: FleetView) -> Iterator[Observation]:
                 "It may be stopped, swapping or cut off from the network. Its log and `kill -CONT PID` may help.",
                 is_sudden=True,
             )
+        elif view.state == "dead" and not view.is_launched:
+            yield Observation(
+                "dead",
+                "serious",
+                view.label,
+                f"{view.label} is gone: nobody listens at its address any more.",
+                "It has ended or was killed: its own output says which.",
+                is_sudden=True,
+            )
         elif view.state in ("dead", "failed"):
             how = "was killed" if view.state == "dead" else "has failed"
             yield Observation(

@@ -367,6 +367,12 @@ def test_a_task_that_is_gone_is_told(state, words):
     assert words in only(rules.no_answer, TaskView("worker/1", state)).text
 
 
+def test_how_a_task_ended_that_was_started_by_hand_is_not_guessed():
+    found = only(rules.no_answer, TaskView("worker/1", "dead", is_launched=False))
+    assert found.text == "worker/1 is gone: nobody listens at its address any more."
+    assert "its own output" in found.advice
+
+
 @pytest.mark.parametrize("state", ["starting", "running", "ended"])
 def test_a_task_that_is_well_is_not_told(state):
     assert not list(rules.no_answer(fleet(TaskView("worker/1", state))))
