@@ -65,6 +65,7 @@ bench: $(PEERS)/.bench-stamp $(VENV)/.engines-stamp ## measure side by side with
 	-$(PEERS)/bin/python benchmarks/run.py --against torch,jax --size half,double
 	-$(PEERS)/bin/python benchmarks/cluster.py
 	-$(PEERS)/bin/python benchmarks/durable.py
+	-$(PEERS)/bin/python benchmarks/counting.py
 	-$(PEERS)/bin/python benchmarks/growth.py
 	-$(PEERS)/bin/python benchmarks/input.py
 	-$(PEERS)/bin/python benchmarks/training.py

@@ -41,7 +41,8 @@ print(load["steps"]["count"], load["variables"][0]["reads"])
 started again has another `incarnation` and begins at zero.
 
 **What it costs.** A step adds its time to a sum. Steps of 5 ms and more are measured in parts, and of shorter ones one
-after every 100 ms of steps. Sizes, versions and sums over variables are looked up when somebody asks.
+after every 100 ms of steps. Sizes, versions and sums over variables are looked up when somebody asks. It takes 0.8 us of
+the shortest step of a cluster; [the benchmarks](../benchmarks/README.md#counting) have the table.
 
 **The load of a server.** Tasks on one machine read small variables from the server's shared memory, without a message.
 The reader counts these reads, in `shared_reads` and `shared_bytes` of its `peers`. So the load of `ps/0` is the sum of
