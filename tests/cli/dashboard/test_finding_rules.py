@@ -208,6 +208,11 @@ def test_waiting_for_input_is_told_with_its_part():
     assert "prefetch" in found.advice
 
 
+def test_a_worker_that_is_outside_of_its_steps_most_of_the_time_does_not_wait_for_input():
+    busy = worker(1, 50, input=0.62, compute=0.38)  # one second of ten in steps
+    assert not list(rules.waits_for_input(fleet(busy, worker(0, 50, compute=9.0))))
+
+
 def test_waiting_for_others_names_for_whom_and_how_many_to_aggregate():
     views = [worker(i, 20, compute=3.0, wait=7.0) for i in (0, 2)] + [worker(1, 20, compute=9.5, wait=0.5)]
     found = only(rules.waits_for_others, *views)
