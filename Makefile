@@ -66,6 +66,7 @@ bench: $(PEERS)/.bench-stamp $(VENV)/.engines-stamp ## measure side by side with
 	-$(PEERS)/bin/python benchmarks/cluster.py
 	-$(PEERS)/bin/python benchmarks/durable.py
 	-$(VENV)/bin/python benchmarks/failover.py
+	-$(PEERS)/bin/python benchmarks/counting.py
 	-$(PEERS)/bin/python benchmarks/growth.py
 	-$(PEERS)/bin/python benchmarks/input.py
 	-$(PEERS)/bin/python benchmarks/training.py

@@ -41,12 +41,13 @@ print(load["steps"]["count"], load["variables"][0]["reads"])
 started again has another `incarnation` and begins at zero.
 
 **What it costs.** A step adds its time to a sum. Steps of 5 ms and more are measured in parts, and of shorter ones one
-after every 100 ms of steps. Sizes, versions and sums over variables are looked up when somebody asks.
+after every 100 ms of steps. Sizes, versions and sums over variables are looked up when somebody asks. It takes 0.8 us of
+the shortest step of a cluster; [the benchmarks](../benchmarks/README.md#counting) have the table.
 
 **The load of a server.** Tasks on one machine read small variables from the server's shared memory, without a message.
 The reader counts these reads, in `shared_reads` and `shared_bytes` of its `peers`. So the load of `ps/0` is the sum of
 `sent_bytes` and `received_bytes` over the entries for `ps/0` in the `peers` of all other tasks. `server` has the messages
-alone. `read_bytes` of a variable does not have these reads either.
+alone, and so have `reads` and `read_bytes` of a variable: `shared_variables` of the others' `peers` has the rest.
 
 **Bytes** are those of frames: headers, fields and tensors, also where a tensor goes through shared memory. TLS and TCP
 add their own.

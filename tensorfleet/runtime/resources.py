@@ -309,8 +309,7 @@ class ResourceManager:
 
     def variable(self, op: Operation) -> VariableStore:
         """The store of the variable that a VariableV2 or VarHandleOp stands for."""
-        attrs = op._attrs
-        name = (attrs.get("shared_name") or b"").decode() or op.name
+        attrs, name = op._attrs, variable_name(op)
         container = (attrs.get("container") or b"").decode()
         dtype = attrs["dtype"]
         store: VariableStore = self.get(container, "variable", name, lambda: _new_store(op, name, dtype))
@@ -330,6 +329,11 @@ class ResourceManager:
                 close = getattr(resource, "clear", None)
                 if close is not None:
                     close()
+
+
+def variable_name(op: Operation) -> str:
+    """The name of the store of a variable, which its server knows it by."""
+    return (op._attrs.get("shared_name") or b"").decode() or op.name
 
 
 def _new_store(op: Operation, name: str, dtype: DType) -> VariableStore:

@@ -115,6 +115,14 @@ def test_a_killed_task_turns_red_with_its_last_words(visit):
     expect(page.locator(".title .state")).to_have_text("1 dead")
 
 
+def test_the_time_between_two_steps_is_a_part_of_its_own(visit):
+    page = visit(SimulatedRun(2, 3))
+    track = box(page, "A worker's step").locator(".track").first
+    expect(track).to_have_attribute("aria-label", re.compile("outside sess.run 4"))
+    widths = track.locator(".piece").evaluate_all("all => all.map(piece => parseFloat(piece.style.width))")
+    assert abs(sum(widths) - 100) < 0.5 and widths[-1] == 4
+
+
 def test_curves_move(visit):
     page = visit(SimulatedRun(2, 3))
     line = box(page, "Loss").locator("path.line").first
@@ -151,3 +159,5 @@ def test_a_run_that_ended_keeps_its_last_state(visit):
     expect(page.locator("#banner")).to_contain_text("The run ended with exit code 3")
     expect(row(page, "worker/0")).to_contain_text("failed")
     expect(box(page, "Loss").locator("path.line").first).to_have_attribute("d", re.compile("^M"))
+    expect(box(page, "Loss").locator(".grid text", has_text="end")).to_be_visible()
+    expect(box(page, "Loss")).not_to_contain_text("now")

@@ -6,7 +6,9 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+import tensorfleet as tf
 from tensorfleet.cli.dashboard.simulated import SimulatedRun
+from tensorfleet.cli.dashboard.sources import Unavailable
 from tests.browser.conftest import go
 
 pytestmark = pytest.mark.browser
@@ -111,6 +113,43 @@ def test_a_task_that_does_not_answer_is_said_to_be_silent(visit):
     page.locator("a.task-link", has_text="worker/0").click()
     page.get_by_role("button", name="Show the stacks").click()
     expect(page.locator(".ask-status.bad")).to_have_text("worker/0 does not answer: it is silent.")
+
+
+def test_what_a_task_refuses_is_said_in_its_words_and_not_taken_for_a_wrong_key(visit):
+    run = SimulatedRun()
+
+    def refuse(task, topic, options):
+        raise tf.errors.PermissionDeniedError(None, None, f"{task} does not show values.")
+
+    run.inspect = refuse
+    page = visit(run)
+    go(page, "Task")
+    page.get_by_label("Name of a tensor").fill("loss:0")
+    page.keyboard.press("Enter")
+    expect(page.locator(".ask-status.bad")).to_have_text("ps/0 does not show values.")
+    expect(page.locator("#banner")).to_be_hidden()
+
+
+def test_a_log_that_is_not_there_leaves_no_empty_box(visit):
+    run = SimulatedRun()
+
+    def no_log(task, tail):
+        raise Unavailable(f"No log of {task} here.")
+
+    run.log_lines = no_log
+    page = visit(run)
+    go(page, "Logs")
+    expect(page.get_by_text("No log of ps/0 here.")).to_be_visible()
+    expect(page.locator("pre.log")).to_be_hidden()
+
+
+def test_a_run_that_has_ended_is_not_asked_for_its_graphs(visit):
+    run = SimulatedRun()
+    run.finish()
+    page = visit(run)
+    go(page, "Placement")
+    expect(page.locator(".placement")).to_contain_text("The run has ended.")
+    expect(page.get_by_role("button", name="Ask this task")).to_be_disabled()
 
 
 def test_a_task_that_does_not_exist_is_said_so(visit):

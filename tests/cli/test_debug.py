@@ -313,6 +313,24 @@ def test_a_profile_of_a_busy_loop_names_the_function(tmp_path):
         assert picture.startswith("<svg") and "burn" in picture and "<script" not in picture
 
 
+def test_a_profile_of_a_task_that_only_waits_says_so_and_writes_nothing(tmp_path):
+    (tmp_path / "idle.py").write_text(
+        "import tensorflow as tf\n"
+        "server = tf.train.Server.create_local_server()\n"
+        'print("TARGET", server.target, flush=True)\n'
+        "server.join()\n"
+    )
+    with launched(tmp_path, "idle.py") as launch:
+        launch.read_until("TARGET")
+        target = launch.stdout.split()[1]
+        for _ in range(5):  # a sample of a thread that wakes up now and again is no mistake
+            done = run(tmp_path, "debug", target, "profile", "--seconds", "1", "-o", "flames.svg")
+            if done.code:
+                break
+        assert "No sample in 1 s: the task did nothing but wait." in done.stderr
+        assert done.code == 1
+
+
 class _Dap:
     """A client of the debug adapter protocol, as an editor is one."""
 

@@ -185,7 +185,10 @@ class _Pages:
     async def logs(self, request: Request) -> Response:
         """The end of a task's log."""
         tail = int(min(max(_number(request, "tail", 200.0), 1.0), _MAX_TAIL_LINES))
-        lines = await run_in_threadpool(self._source.log_lines, self._task(request), tail)
+        try:
+            lines = await run_in_threadpool(self._source.log_lines, self._task(request), tail)
+        except Unavailable as reason:  # usual where tasks were started by hand
+            return JSONResponse({"lines": [], "note": str(reason)})
         return JSONResponse({"lines": lines})
 
     async def inspect(self, request: Request) -> Response:

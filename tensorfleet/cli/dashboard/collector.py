@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from tensorfleet.base import errors, logging
-from tensorfleet.cli.dashboard.overview import FleetView, TaskView
+from tensorfleet.cli.dashboard.overview import FleetView, TaskView, joined
 from tensorfleet.cli.dashboard.rates import rates_of
 from tensorfleet.cli.dashboard.snapshots import TaskSnapshot, snapshot_of
 from tensorfleet.cli.dashboard.states import TaskFacts, state_of
@@ -105,9 +105,8 @@ class StatsCollector:
                 (dataclasses.replace(facts), list(self._histories.get(label, ())))
                 for label, facts in self._facts.items()
             ]
-        return FleetView(
-            wall, {facts.label: _view(facts, history, steady, wall) for facts, history in listed}
-        )
+        views = {facts.label: _view(facts, history, steady, wall) for facts, history in listed}
+        return joined(FleetView(wall, views))
 
     def stop(self) -> None:
         """Ends all threads and connections."""
@@ -186,5 +185,6 @@ def _view(facts: TaskFacts, history: list[TaskSnapshot], steady: float, wall: fl
         long_rates=long_rates,
         silent_seconds=steady - begin if begin is not None else 0.0,
         restarts=facts.restarts,
+        is_launched=facts.launched is not None,
         error=facts.error,
     )

@@ -274,10 +274,15 @@ def stuck_worker(fleet: FleetView) -> Iterator[Observation]:
         )
 
 
+def _share_of_time(rates: TaskRates, part: str) -> float:
+    """The fraction of a worker's time in a part of its steps; what it does between them is time, too."""
+    return min(rates.part_seconds.get(part, 0.0) * rates.steps, rates.parts.get(part, 0.0))
+
+
 def waits_for_input(fleet: FleetView) -> Iterator[Observation]:
     """A worker waits for its data."""
     for view, rates in workers_in(fleet):
-        share = rates.parts.get("input", 0.0)
+        share = _share_of_time(rates, "input")
         if share >= _INPUT_SHARE:
             yield Observation(
                 "waits_for_input",
@@ -292,9 +297,9 @@ def waits_for_others(fleet: FleetView) -> Iterator[Observation]:
     """Workers of a synchronous training wait for each other."""
     workers = workers_in(fleet)
     waiting = [
-        (view.label, rates.parts["wait"])
+        (view.label, _share_of_time(rates, "wait"))
         for view, rates in workers
-        if rates.parts.get("wait", 0.0) >= _WAIT_SHARE
+        if _share_of_time(rates, "wait") >= _WAIT_SHARE
     ]
     if len(workers) < 2 or 2 * len(waiting) < len(workers):
         return
@@ -387,6 +392,15 @@ def no_answer(fleet: FleetView) -> Iterator[Observation]:
                 view.label,
                 f"{view.label} has not answered for {view.silent_seconds:.0f} s.",
                 "It may be stopped, swapping or cut off from the network. Its log and `kill -CONT PID` may help.",
+                is_sudden=True,
+            )
+        elif view.state == "dead" and not view.is_launched:
+            yield Observation(
+                "dead",
+                "serious",
+                view.label,
+                f"{view.label} is gone: nobody listens at its address any more.",
+                "It has ended or was killed: its own output says which.",
                 is_sudden=True,
             )
         elif view.state in ("dead", "failed"):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
-from tensorfleet.cli.dashboard.rates import TaskRates
+from tensorfleet.cli.dashboard.rates import TaskRates, with_shared_reads
 from tensorfleet.cli.dashboard.snapshots import TaskSnapshot
 from tensorfleet.cli.dashboard.states import TaskState
 
@@ -18,6 +18,12 @@ _MAX_VARIABLES = 50
 _MAX_TAGS = 50
 _ENDING_SECONDS = 10.0  # the tasks of a run end one after the other
 # Summaries that hooks and queues write by themselves: the page shows both elsewhere.
+_OF_STEPS = (
+    "parts",
+    "between_fraction",
+    "seconds_per_step",
+    "is_straggler",
+)  # what an ended task is shown by
 _OWN_TAGS = ("global_step/sec", "_full")
 
 
@@ -33,6 +39,8 @@ class TaskView:
     long_rates: TaskRates | None = None
     silent_seconds: float = 0.0
     restarts: int = 0
+    #: whether a launcher knows how it ended; nobody does in a cluster that was started by hand
+    is_launched: bool = True
     error: str | None = None
 
     @property
@@ -94,6 +102,19 @@ class FleetView:
         return dict(shown[:_MAX_TAGS])
 
 
+def joined(fleet: FleetView) -> FleetView:
+    """The same with what tasks tell of the variables of others: the reads from shared memory."""
+    now = with_shared_reads({label: view.rates for label, view in fleet.tasks.items() if view.rates})
+    long = with_shared_reads(
+        {label: view.long_rates for label, view in fleet.tasks.items() if view.long_rates}
+    )
+    tasks = {
+        label: replace(view, rates=now.get(label), long_rates=long.get(label))
+        for label, view in fleet.tasks.items()
+    }
+    return replace(fleet, tasks=tasks)
+
+
 def loads(rates: Mapping[str, TaskRates], servers: Collection[str]) -> dict[str, float]:
     """The bytes that each server moves per second.
 
@@ -147,7 +168,10 @@ def _active(fleet: FleetView) -> int:
 def at_end(now: Json, busy: Json) -> Json:
     """The last answer to `/api/now`: the states at the end of the run, and its load as it was before."""
     tasks = {
-        label: {**task, "parts": busy["tasks"].get(label, {}).get("parts", {})}
+        label: {
+            **task,
+            **{key: value for key, value in busy["tasks"].get(label, {}).items() if key in _OF_STEPS},
+        }
         for label, task in now["tasks"].items()
     }
     return {**now, "tasks": tasks} | {key: busy[key] for key in ("traffic", "servers", "variables")}
@@ -182,6 +206,8 @@ def _task(view: TaskView, is_straggler: bool) -> Json:
         "global_step": snapshot.global_step if snapshot else None,
         "is_straggler": is_straggler,
         "parts": {part: round(value, 4) for part, value in rates.parts.items()} if rates else {},
+        "between_fraction": round(_between(rates), 4) if rates and rates.steps else None,
+        "seconds_per_step": _number(1.0 / rates.steps) if rates and rates.steps else None,
         "requests_per_second": _number(rates.requests) if rates else None,
         "busy_fraction": _number(rates.busy) if rates else None,
         "updates_per_second": _number(rates.updates) if rates else None,
@@ -191,6 +217,11 @@ def _task(view: TaskView, is_straggler: bool) -> Json:
         "last_error": (snapshot.last_error if snapshot else None)
         or (view.error if view.state != "ended" else None),
     }
+
+
+def _between(rates: TaskRates) -> float:
+    """The fraction of its time that a worker spends outside of its steps."""
+    return max(1.0 - (rates.step_seconds or 0.0) * rates.steps, 0.0)
 
 
 def _traffic(fleet: FleetView) -> list[Json]:

@@ -7,7 +7,7 @@ snapshots of its newest incarnation are compared.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tensorfleet.cli.dashboard.snapshots import PARTS, TaskSnapshot
 
@@ -22,6 +22,8 @@ class LinkRates:
 
     bytes: float
     requests: float
+    #: by variable of the other task: reads from shared memory, and their bytes
+    shared: dict[str, tuple[float, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +141,28 @@ def _between(old: TaskSnapshot, new: TaskSnapshot, recent: TaskSnapshot) -> Task
     )
 
 
+def with_shared_reads(rates: Mapping[str, TaskRates]) -> dict[str, TaskRates]:
+    """The rates of some tasks, by label; those of a variable with the reads from shared memory that others tell of."""
+    shared: dict[tuple[str, str], tuple[float, float]] = {}
+    for each in rates.values():
+        for task, link in each.links.items():
+            for name, (reads, size) in link.shared.items():
+                before = shared.get((task, name), (0.0, 0.0))
+                shared[task, name] = (before[0] + reads, before[1] + size)
+    result = {}
+    for label, each in rates.items():
+        variables = {
+            name: _read_more(use, *shared[label, name]) if (label, name) in shared else use
+            for name, use in each.variables.items()
+        }
+        result[label] = replace(each, variables=variables)
+    return result
+
+
+def _read_more(use: VariableRates, reads: float, size: float) -> VariableRates:
+    return replace(use, bytes=use.bytes + size, reads=use.reads + reads, read_bytes=use.read_bytes + size)
+
+
 def _grown(before: float, after: float) -> float:
     return max(after - before, 0.0)
 
@@ -155,9 +179,24 @@ def _links(old: TaskSnapshot, new: TaskSnapshot, seconds: float) -> dict[str, Li
     sent, received = _peer_growth(old, new, "sent_bytes"), _peer_growth(old, new, "received_bytes")
     requests = _peer_growth(old, new, "requests")
     return {
-        task: LinkRates((sent[task] + received[task]) / seconds, requests[task] / seconds)
+        task: LinkRates(
+            (sent[task] + received[task]) / seconds,
+            requests[task] / seconds,
+            _shared(old, new, task, seconds),
+        )
         for task in new.peers
     }
+
+
+def _shared(
+    old: TaskSnapshot, new: TaskSnapshot, task: str, seconds: float
+) -> dict[str, tuple[float, float]]:
+    before = old.peers[task].shared if task in old.peers else {}
+    result = {}
+    for name, (reads, size) in new.peers[task].shared.items():
+        reads_before, size_before = before.get(name, (0.0, 0.0))
+        result[name] = (_grown(reads_before, reads) / seconds, _grown(size_before, size) / seconds)
+    return result
 
 
 def _variables(old: TaskSnapshot, new: TaskSnapshot, seconds: float) -> dict[str, VariableRates]:

@@ -270,6 +270,8 @@ class SimulatedRun:
             "global_step": int(self._global_step(moment)[0]) if is_worker else None,
             "is_straggler": label == self.slow and is_running,
             "parts": self.fractions(label, now),
+            "between_fraction": 0.04 if is_worker and is_running else None,
+            "seconds_per_step": _one(1.0 / self._rate(label, moment)) if is_worker and is_running else None,
             "requests_per_second": None if is_worker else round(load / 1.1e5, 1),
             "busy_fraction": None if is_worker else round(min(load / (self._pull_rate(now) * 0.9), 0.97), 3),
             "updates_per_second": None if is_worker else round(self._total_rate(now), 1),

@@ -26,6 +26,8 @@ class PeerCounters:
     sent_bytes: float = 0.0
     received_bytes: float = 0.0
     waited_seconds: float = 0.0
+    #: by variable of the other task: reads from shared memory, and their bytes
+    shared: dict[str, tuple[float, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +161,18 @@ def snapshot_of(task: str, report: Mapping[str, Any], received: float) -> TaskSn
 
 
 def _peer(item: Mapping[str, Any]) -> PeerCounters:
-    return PeerCounters(*_numbers(item, "requests", "sent_bytes", "received_bytes", "waited_seconds"))
+    shared = dict(_shared(_object(item, "shared_variables")))
+    requests, sent, received, waited = _numbers(
+        item, "requests", "sent_bytes", "received_bytes", "waited_seconds"
+    )
+    return PeerCounters(requests, sent, received, waited, shared)
+
+
+def _shared(item: Mapping[str, Any]) -> Iterable[tuple[str, tuple[float, float]]]:
+    for name, pair in list(item.items())[:_MAX_LISTED]:
+        if isinstance(pair, list) and len(pair) == 2:
+            reads, size = (_number({"": value}, "") for value in pair)
+            yield name[:_MAX_NAME], (reads, size)
 
 
 def _server(item: Mapping[str, Any]) -> ServerCounters:

@@ -24,6 +24,10 @@ def profile_task(questions: Questions, seconds: float, output: Path, native: boo
         stacks = output.with_name(f"{output.stem}-stacks.txt")
     options = {"seconds": seconds, "native": native, "rate": rate}
     content = questions.ask("profile", options, seconds + _ANSWERING_SECONDS).content
+    if not content["samples"]:
+        questions.fail(
+            f"No sample in {seconds:g} s: the task did nothing but wait. {content['note'] or ''}".strip()
+        )
     try:
         output.write_text(content["flamegraph_svg"])
         stacks.write_text(content["collapsed"])

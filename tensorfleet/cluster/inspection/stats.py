@@ -34,7 +34,7 @@ from tensorfleet.cluster.inspection.stats_schema import (
 )
 from tensorfleet.cluster.inspection.topics import NoOptions, Options, Report, chosen
 from tensorfleet.cluster.transport import peers
-from tensorfleet.cluster.transport.traffic import Traffic
+from tensorfleet.cluster.transport.traffic import SharedReads, Traffic
 from tensorfleet.kernels.parallel_for import core_count
 from tensorfleet.runtime.resources import ResourceManager, VariableStore
 from tensorfleet.runtime.variable_use import size_of
@@ -133,8 +133,8 @@ def _global_step(stores: Iterable[VariableStore]) -> int | None:
 def _peers() -> list[PeerLoad]:
     by_label: dict[str, PeerLoad] = {}
     for peer in peers.known():
-        traffic, (shared_reads, shared_bytes) = peer.traffic(), peer.shared()
-        if not (traffic.requests or shared_reads):
+        traffic, shared = peer.traffic(), peer.shared()
+        if not (traffic.requests or any(reads.count for reads in shared)):
             continue
         label = own_task.label_of_peer(peer)
         load = by_label.setdefault(label, PeerLoad(label))
@@ -142,9 +142,20 @@ def _peers() -> list[PeerLoad]:
         load.sent_bytes += traffic.sent_bytes
         load.received_bytes += traffic.received_bytes
         load.waited_seconds += counters.steps.waited_for(peer)
-        load.shared_reads += shared_reads
-        load.shared_bytes += shared_bytes
+        load.shared_reads += sum(reads.count for reads in shared)
+        load.shared_bytes += sum(reads.bytes for reads in shared)
+        _add_shared(load.shared_variables, shared)
+    for load in by_label.values():
+        busiest = heapq.nlargest(MAX_VARIABLES, load.shared_variables.items(), key=lambda one: one[1][1])
+        load.shared_variables = dict(busiest)
     return [by_label[label] for label in sorted(by_label)]
+
+
+def _add_shared(by_variable: dict[str, tuple[int, int]], shared: Iterable[SharedReads]) -> None:
+    for reads in shared:
+        for name, size in reads.values:
+            count, total = by_variable.get(name, (0, 0))
+            by_variable[name] = count + reads.count, total + reads.count * size
 
 
 def _served(server: Server | None, updates: int) -> ServerLoad:

@@ -96,6 +96,10 @@ class PeerLoad:
         "Reads of its small variables from shared memory, on the same machine: without a request.", 0
     )
     shared_bytes: int = _told("The bytes of these reads.", 0)
+    shared_variables: dict[str, tuple[int, int]] = _told(
+        "By variable the number of these reads and their bytes; of more than 500 those with the most bytes.",
+        {},
+    )
 
 
 @dataclass(slots=True)
@@ -131,7 +135,7 @@ class VariableLoad:
     version: int = _told("How often it was changed, by any assignment; the initializer is the first.")
     reads: int = _told(
         "Runs of stages that took its value, and gathers of its rows. Reads from shared memory count where they "
-        "are made, in `shared_reads` of `peers`."
+        "are made, in `shared_variables` of `peers`."
     )
     updates: int = _told("The same as `version`. Small variables that are kept in one array count together.")
     read_bytes: int = _told("Bytes read: of gathers only the rows.")

@@ -32,7 +32,7 @@ from tensorfleet.cluster.master.distributed_while import (
 from tensorfleet.cluster.master.durable_session import DurableSession
 from tensorfleet.cluster.master.graph_registration import Shipment, Sources, named
 from tensorfleet.cluster.master.placer import ClusterPlacer, is_isolated, renamed, task_name
-from tensorfleet.cluster.master.shared_memory_reads import SharedMemoryRead, is_plain
+from tensorfleet.cluster.master.shared_memory_reads import SharedMemoryRead, is_plain, variable_names
 from tensorfleet.cluster.master.slow_steps import SlowSteps
 from tensorfleet.cluster.master.stage_contents import branches_in, changes_something, given_to, with_standing
 from tensorfleet.cluster.master.step_driver import SETTLING_SECONDS, StepDriver
@@ -303,7 +303,7 @@ class ClusterEngine(Engine[ClusterProgram]):
         step.fixed = frozenset(i for i, t in enumerate(sources.given) if t in fixed)
         step.holds = bool(hold or step.fixed)
         plain = is_plain(stage) and not (keep or hold or push or self.wire)
-        step.posted = SharedMemoryRead(step.peer, step.number) if plain else None
+        step.posted = SharedMemoryRead(step.peer, step.number, variable_names(reply)) if plain else None
         live = self._seen_live(plan, stage)
         seen_live = [(op.name, i, variable.name) for (op, i), variable in live.items()]
         registered = StageSpec(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,10 +15,12 @@ from tensorfleet.cluster.transport.peers import Peer
 from tensorfleet.cluster.transport.tensor_bytes import layout_of, malformed
 from tensorfleet.cluster.transport.traffic import SharedReads
 from tensorfleet.passes.partition import Stage
+from tensorfleet.runtime.resources import variable_name
 from tensorfleet.runtime.shared_memory.server_reads import BoardReader, head_of
 
 if TYPE_CHECKING:
     from tensorfleet.base.types import Array
+    from tensorfleet.graph.operation import Tensor
     from tensorfleet.runtime.variable_versions import VariableVersions
 
 # A stage is worth a board when it is asked for so often: a board costs two open files, and a copy per update.
@@ -31,12 +34,25 @@ def is_plain(stage: Stage) -> bool:
     return bool(stage.outputs) and not stage.inputs and all(op.type in _READS for op in stage.ops)
 
 
+def variable_names(values: Sequence[Tensor]) -> list[str]:
+    """The variable that each of the values of a plain stage is of, by the name that its server has for it."""
+    result = []
+    for value in values:
+        op = value.op
+        while op._inputs:
+            op = op._inputs[0].op
+        result.append(variable_name(op))
+    return result
+
+
 class SharedMemoryRead:
     """A stage that only reads variables of another task: asked for at first, read from a board later."""
 
-    def __init__(self, at: Peer, number: int) -> None:
+    def __init__(self, at: Peer, number: int, names: Sequence[str]) -> None:
+        """`names` are those of the variables that it gives, in this order."""
         self._at = at
         self._number = number
+        self._names = names
         self._asked = 0
         self._reader: BoardReader | None = None
         #: of some variables: the place on the board, the number, and the version when the board was put up
@@ -84,7 +100,8 @@ class SharedMemoryRead:
             self._times_lost = self._at.times_lost
             self._reader, self._versions = self._at.call_for(Board(session, self._number), _reader, deadline)
         if self._reader is not None:
-            self._reads = self._at.reads_of(self._reader.value_bytes)
+            sizes = self._reader.value_bytes
+            self._reads = self._at.reads_of(list(zip(self._names, sizes, strict=True)))
         else:
             self._asked = -_REQUESTS_BEFORE_RETRY
         return self._reader

@@ -95,8 +95,8 @@ class Peer:
         self._places = Places(address)
         self._leaders = LeaderSearch(name, self._places)
         self._past = Traffic()
-        #: the reads of its shared memory, which send no message, by how many bytes they take
-        self._shared: dict[int, SharedReads] = {}
+        #: the reads of its shared memory, which send no message, by the variables that they take and their bytes
+        self._shared: dict[tuple[tuple[str, int], ...], SharedReads] = {}
 
     def acquire(
         self,
@@ -166,17 +166,16 @@ class Peer:
             result.join(self._past)
             for channel in (*self._idle, *self._busy):
                 result.add(channel)
-        result.received_bytes += self.shared()[1]
+        result.received_bytes += sum(reads.bytes for reads in self.shared())
         return result
 
-    def reads_of(self, size: int) -> SharedReads:
-        """Where reads of so many bytes from the task's shared memory are counted."""
-        return self._shared.setdefault(size, SharedReads())
+    def reads_of(self, values: Sequence[tuple[str, int]]) -> SharedReads:
+        """Where reads of some variables from the task's shared memory are counted; of each its name and bytes."""
+        return self._shared.setdefault(tuple(values), SharedReads(values))
 
-    def shared(self) -> tuple[int, int]:
-        """How often its shared memory was read, and how many bytes."""
-        reads = dict(self._shared)
-        return sum(r.count for r in reads.values()), sum(size * r.count for size, r in reads.items())
+    def shared(self) -> list[SharedReads]:
+        """The reads of its shared memory."""
+        return list(self._shared.values())
 
     def _close_dead(self) -> None:
         """Closes idle connections that the other side has closed, or on which it goes on talking."""

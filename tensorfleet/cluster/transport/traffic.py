@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -36,12 +36,19 @@ class Traffic:
 
 
 class SharedReads:
-    """How often something was read from shared memory."""
+    """How often some variables were read together from shared memory."""
 
-    __slots__ = ("count",)
+    __slots__ = ("count", "values")
 
-    def __init__(self) -> None:
+    def __init__(self, values: Sequence[tuple[str, int]] = ()) -> None:
         self.count = 0
+        #: the variable of each value that is read, and its bytes
+        self.values = tuple(values)
+
+    @property
+    def bytes(self) -> int:
+        """The bytes of all these reads."""
+        return self.count * sum(size for _, size in self.values)
 
 
 class ServedTraffic:

@@ -167,8 +167,8 @@ class BoardReader:
         self._counts = slice(_COUNTS, _COUNTS + 8 * len(layout))
         self._body = np.frombuffer(memory, np.uint8, offset=head_of(len(layout)))
         self._lock = threading.Lock()
-        #: of a read
-        self.value_bytes = sum(dtype.itemsize * math.prod(shape) for dtype, shape, _ in layout)
+        #: of each value that a read gives
+        self.value_bytes = [dtype.itemsize * math.prod(shape) for dtype, shape, _ in layout]
         self.spare: np.ndarray | None = None
 
     def read(self, counts: list[np.ndarray] | None = None) -> list[np.ndarray] | None:

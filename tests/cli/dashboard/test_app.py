@@ -230,9 +230,10 @@ def test_a_task_that_the_run_does_not_have_is_an_error(client, task):
     assert "no task" in response.json()["error"] or response.json()["error"].startswith("No ")
 
 
-def test_a_log_that_is_not_there_is_an_error(client):
+def test_a_log_that_is_not_there_is_empty_and_says_why(client):
     response = client.get("/api/logs/ps-0")
-    assert response.status_code == 404 and "Cannot read the log" in response.json()["error"]
+    assert response.status_code == 200 and response.json()["lines"] == []
+    assert "Cannot read the log" in response.json()["note"]
 
 
 @pytest.mark.parametrize(

@@ -208,6 +208,11 @@ def test_waiting_for_input_is_told_with_its_part():
     assert "prefetch" in found.advice
 
 
+def test_a_worker_that_is_outside_of_its_steps_most_of_the_time_does_not_wait_for_input():
+    busy = worker(1, 50, input=0.62, compute=0.38)  # one second of ten in steps
+    assert not list(rules.waits_for_input(fleet(busy, worker(0, 50, compute=9.0))))
+
+
 def test_waiting_for_others_names_for_whom_and_how_many_to_aggregate():
     views = [worker(i, 20, compute=3.0, wait=7.0) for i in (0, 2)] + [worker(1, 20, compute=9.5, wait=0.5)]
     found = only(rules.waits_for_others, *views)
@@ -365,6 +370,12 @@ def test_a_silent_task_is_told_with_its_time():
 @pytest.mark.parametrize(("state", "words"), [("dead", "was killed"), ("failed", "has failed")])
 def test_a_task_that_is_gone_is_told(state, words):
     assert words in only(rules.no_answer, TaskView("worker/1", state)).text
+
+
+def test_how_a_task_ended_that_was_started_by_hand_is_not_guessed():
+    found = only(rules.no_answer, TaskView("worker/1", "dead", is_launched=False))
+    assert found.text == "worker/1 is gone: nobody listens at its address any more."
+    assert "its own output" in found.advice
 
 
 @pytest.mark.parametrize("state", ["starting", "running", "ended"])

@@ -6,7 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from tensorfleet.cli.dashboard.overview import FleetView, TaskView, at_end, busier, hottest, now_json, point
+from tensorfleet.cli.dashboard.overview import (
+    FleetView,
+    TaskView,
+    at_end,
+    busier,
+    hottest,
+    joined,
+    now_json,
+    point,
+)
 from tensorfleet.cli.dashboard.snapshots import snapshot_of
 from tests.cli.dashboard.views import task_view, view_of
 from tests.support.simulated_fleet import SimulatedFleet
@@ -110,6 +119,39 @@ def test_the_load_of_a_run_that_has_ended_is_that_before_its_tasks_ended():
     assert not over["traffic"] and not over["servers"]["load"] and not over["tasks"]["worker/0"]["parts"]
     assert end["traffic"] and end["servers"]["load"] and end["tasks"]["worker/0"]["parts"]
     assert end["tasks"]["worker/0"]["state"] == "ended" and end["time"] == 4.0
+    assert not over["tasks"]["worker/0"]["seconds_per_step"] and end["tasks"]["worker/0"]["seconds_per_step"]
+
+
+def test_a_straggler_of_a_run_that_has_ended_stays_marked():
+    busy = now_json(fleet_at(1.0, "ps/0", "worker/0", "worker/1"), {"worker/1"}, [])
+    end = at_end(now_json(fleet_at(2.0), set(), []), busy)
+    assert [end["tasks"][f"worker/{i}"]["is_straggler"] for i in range(2)] == [False, True]
+
+
+def test_the_time_outside_of_steps_is_told():
+    def moment(time, count, seconds):
+        steps = {"count": count, "seconds": seconds, "parts": {"compute": seconds}}
+        return {"time": time, "incarnation": 1, "steps": steps}
+
+    worker = task_view("worker/0", [moment(10.0, 0, 0.0), moment(14.0, 8, 1.0)])
+    shown = now_json(FleetView(14.0, {"worker/0": worker}), set(), [])["tasks"]["worker/0"]
+    assert (shown["seconds_per_step"], shown["between_fraction"]) == (0.5, 0.75)
+
+
+def test_variables_have_the_reads_from_shared_memory_of_all_workers():
+    def server(time):
+        return {"time": time, "incarnation": 1, "variables": [{"name": "w", "bytes": 40}]}
+
+    def worker(time, reads):
+        peer = {"task": "ps/0", "shared_variables": {"w": [reads, 40 * reads]}}
+        return {"time": time, "incarnation": 1, "peers": [peer]}
+
+    views = {
+        "ps/0": task_view("ps/0", [server(10.0), server(12.0)]),
+        "worker/0": task_view("worker/0", [worker(10.0, 0), worker(12.0, 20)]),
+    }
+    (shown,) = now_json(joined(FleetView(12.0, views)), set(), [])["variables"]
+    assert (shown["reads_per_second"], shown["bytes_per_second"]) == (10.0, 400.0)
 
 
 def test_a_task_that_has_ended_does_not_complain_that_it_does_not_answer():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tensorfleet.cli.dashboard.rates import rates_of, within
+from tensorfleet.cli.dashboard.rates import rates_of, with_shared_reads, within
 from tensorfleet.cli.dashboard.snapshots import snapshot_of
 
 
@@ -100,3 +100,32 @@ def test_the_speed_of_slow_steps_does_not_jump():
 def test_older_snapshots_are_not_looked_at_for_fast_steps():
     history = [report(float(t), steps=steps(1 + t * (1 if t < 20 else 9))) for t in range(40)]
     assert rates_of(history, 5.0).steps == 9.0 and rates_of(history, 5.0).seconds == 5.0
+
+
+def reader(time, reads, size):
+    return report(time, peers=[{"task": "ps/0", "shared_variables": {"w": [reads, size]}}])
+
+
+def owner(time, updates):
+    variable = {"name": "w", "bytes": 40, "updates": updates, "update_bytes": 40 * updates, "reads": 0}
+    return report(time, variables=[variable])
+
+
+def test_reads_from_shared_memory_count_for_the_variable_of_the_server():
+    rates = {
+        "ps/0": rates_of([owner(10.0, 0), owner(12.0, 4)]),
+        "worker/0": rates_of([reader(10.0, 5, 200), reader(12.0, 25, 1000)]),
+        "worker/1": rates_of([reader(10.0, 0, 0), reader(12.0, 2, 80)]),
+    }
+    use = with_shared_reads(rates)["ps/0"].variables["w"]
+    assert (use.reads, use.read_bytes) == (11.0, 440.0)
+    assert (use.updates, use.update_bytes, use.bytes) == (2.0, 80.0, 520.0)
+
+
+def test_reads_of_a_variable_that_the_server_does_not_list_are_left_out():
+    rates = {
+        "ps/0": rates_of([report(10.0), report(12.0)]),
+        "worker/0": rates_of([reader(10.0, 5, 200), reader(12.0, 25, 1000)]),
+    }
+    assert with_shared_reads(rates)["ps/0"].variables == {}
+    assert with_shared_reads(rates)["worker/0"] == rates["worker/0"]

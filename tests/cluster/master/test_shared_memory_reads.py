@@ -215,17 +215,17 @@ class Connections:
     def is_open(self):
         return self.is_free
 
-    def reads_of(self, size):
+    def reads_of(self, values):
         return SharedReads()
 
     def call_for(self, message, take, deadline):
         self.boards += 1
-        return type("Shown", (), {"value_bytes": 4, "read": lambda self: ["values"]})(), []
+        return type("Shown", (), {"value_bytes": [4], "read": lambda self: ["values"]})(), []
 
 
 def test_a_board_is_kept_while_others_use_all_connections_and_forgotten_with_the_task_that_put_it_up():
     at = Connections()
-    stage = posted.SharedMemoryRead(at, 1)
+    stage = posted.SharedMemoryRead(at, 1, ["v"])
     found = [stage.read("s", None) for _ in range(posted._MIN_REQUESTS)]
     assert found == [None] * (posted._MIN_REQUESTS - 1) + [["values"]]
     at.is_free = False

@@ -12,7 +12,7 @@ const DENIED = "The key of this page is missing or no longer valid.";
 
 async function answerOf(response) {
   if (response.ok) return response;
-  if (response.status === 401 || response.status === 403) throw new ApiError("denied", DENIED);
+  if (response.status === 401) throw new ApiError("denied", DENIED);
   let message = `The server of the page answered with status ${response.status}.`;
   try {
     message = (await response.json()).error ?? message;

@@ -2,6 +2,7 @@
 
 import { h, setAttribute, setText } from "./dom.js";
 import { age, dateTime, duration, si, whole } from "./format.js";
+import { axis } from "./charts/lines.js";
 import { Store } from "./store.js";
 import { stateDot } from "./views/tasks_table.js";
 import { overview } from "./views/overview.js";
@@ -145,6 +146,7 @@ function drawBanner() {
 function draw() {
   drawHeader();
   drawBanner();
+  axis.last = store.run?.ended ? "end" : "now";
   if (document.hidden && drawn) return;
   current?.update(store);
   if (drawn++ === 0) {

@@ -5,6 +5,8 @@ import { age, clock } from "../format.js";
 import { bands, pieces, range, thinned, ticks, timeTicks } from "./scale.js";
 
 export const MANY = 12; // series; more of them are a band
+/** What the newest moment is called: another word once the run has ended. */
+export const axis = { last: "now" };
 const LEFT = 52;
 const RIGHT = 12;
 const TOP = 8;
@@ -134,7 +136,7 @@ export class LineChart {
       const x = this.x(this.last - back);
       if (x < LEFT + 12) continue;
       const anchor = back ? "middle" : "end";
-      nodes.push(s("text", { x: x.toFixed(1), y: this.height - 5, "text-anchor": anchor, text: back ? `−${age(back)}` : "now" }));
+      nodes.push(s("text", { x: x.toFixed(1), y: this.height - 5, "text-anchor": anchor, text: back ? `−${age(back)}` : axis.last }));
     }
     this.grid.replaceChildren(...nodes);
   }

@@ -21,6 +21,7 @@ export function logLines(tail = 200) {
   const root = h("div", { class: "log-box" }, status, lines);
   let label = null;
   let shown = [];
+  let note = "";
   let filter = "";
   let timer = 0;
   let text = null;
@@ -31,7 +32,8 @@ export function logLines(tail = 200) {
     const matching = filter ? shown.filter((line) => line.toLowerCase().includes(filter)) : shown;
     const next = matching.join("\n");
     status.hidden = matching.length > 0;
-    if (!matching.length) setText(status, shown.length ? "No line matches." : "The log is empty.");
+    lines.hidden = !matching.length;
+    if (!matching.length) setText(status, shown.length ? "No line matches." : note || "The log is empty.");
     if (next === text) return;
     text = next;
     lines.replaceChildren(...matching.map((line) => h("span", { class: `line ${levelOf(line)}`.trim(), text: `${line}\n` })));
@@ -46,6 +48,7 @@ export function logLines(tail = 200) {
       const answer = await get(`logs/${inPath(label)}?tail=${state.tail}`);
       if (mine !== asked) return;
       shown = answer.lines ?? [];
+      note = answer.note ?? "";
       draw();
     } catch (error) {
       if (mine !== asked) return;

@@ -9,7 +9,9 @@ import { byteRate, clock, duration, inPath, percent, plain, si, whole } from "..
 import { findingsPanel } from "./findings.js";
 import { TasksTable } from "./tasks_table.js";
 
-export const PARTS = ["input", "pull", "compute", "push", "wait"];
+// The last is the time from the end of a step to the beginning of the next.
+const PARTS = ["input", "pull", "compute", "push", "wait", "between"];
+const NAMES = { between: "outside sess.run" };
 const WORST_STEPS = 9; // workers whose step is shown, of many
 const SMALL_HISTOGRAMS = 6;
 const QUEUES = 8;
@@ -114,7 +116,7 @@ function load() {
       const isHot = (label) => label === hottest && factor > 1.3;
       setText(ratio, factor ? `${factor.toFixed(2)} ×` : "–");
       setAttribute(ratio, "class", `big ${factor > 1.3 ? "hot" : ""}`);
-      setText(words, factor ? ` hottest to mean: ${hottest} carries ${byteRate(loads[hottest])} of ${byteRate(mean * rows.length)}` : rows.length ? " one server carries all" : " No server has had traffic yet.");
+      setText(words, factor ? ` hottest to mean: ${hottest} carries ${byteRate(loads[hottest])} of ${byteRate(mean * rows.length)}` : rows.length ? " one server carries all" : " No server has traffic.");
       list.root.hidden = rows.length > MANY;
       columns.root.hidden = rows.length <= MANY;
       if (rows.length > MANY) {
@@ -132,35 +134,41 @@ function load() {
 }
 
 export function partsLegend() {
-  return h("ul", { class: "legend" }, ...PARTS.map((part) => h("li", {}, h("i", { class: `part-${part}` }), h("span", { text: part }))));
+  return h("ul", { class: "legend" }, ...PARTS.map((part) => h("li", {}, h("i", { class: `part-${part}` }), h("span", { text: NAMES[part] ?? part }))));
+}
+
+/** The time from step to step of a task, by part: fractions whose sum is 1. */
+export function stepShares(task) {
+  const between = task.between_fraction ?? 0;
+  return Object.fromEntries(PARTS.map((part) => [part, part === "between" ? between : (task.parts?.[part] ?? 0) * (1 - between)]));
 }
 
 /** The row of bars for one worker's step. */
-export function stepRow(key, name, fractions, rate, { href, className } = {}) {
+export function stepRow(key, name, fractions, seconds, { href, className } = {}) {
   const shown = PARTS.map((part) => ({ name: part, fraction: fractions[part] ?? 0, className: `part-${part}` }));
-  const about = PARTS.map((part) => `${part} ${percent(fractions[part] ?? 0)}`);
-  return { key, name, href, className, value: rate ? `${duration(1 / rate)}` : "–", parts: shown, about: about.join(", "), tip: () => [h("b", { text: name }), ...about] };
+  const about = PARTS.map((part) => `${NAMES[part] ?? part} ${percent(fractions[part] ?? 0)}`);
+  return { key, name, href, className, value: duration(seconds), parts: shown, about: about.join(", "), tip: () => [h("b", { text: name }), ...about] };
 }
 
 function steps() {
   const box = panel("A worker's step", { className: "third" }, partsLegend());
   const list = new BarList("Parts of the step of each worker");
-  const none = h("p", { class: "empty-line", text: "No worker has taken a step yet." });
+  const none = h("p", { class: "empty-line", text: "No worker is taking steps." });
   box.body.append(list.root, none);
   return {
     root: box.root,
     update(store) {
       const workers = store.tasks().filter((task) => Object.keys(task.parts ?? {}).length);
       none.hidden = workers.length > 0;
-      const rows = workers.map((task) => ({ task, idle: 1 - (task.parts.compute ?? 0) }));
+      const rows = workers.map((task) => ({ task, shares: stepShares(task) }));
       const isMany = rows.length > MANY;
-      const mean = Object.fromEntries(PARTS.map((part) => [part, workers.reduce((sum, task) => sum + (task.parts[part] ?? 0), 0) / workers.length]));
+      const mean = Object.fromEntries(PARTS.map((part) => [part, rows.reduce((sum, { shares }) => sum + shares[part], 0) / rows.length]));
       // Of many, those whose step is most unlike the mean; ties keep their order.
-      const unlike = ({ task }) => Number(Boolean(task.is_straggler)) * 10 + Math.round(4 * PARTS.reduce((sum, part) => sum + Math.abs((task.parts[part] ?? 0) - mean[part]), 0));
+      const unlike = ({ task, shares }) => Number(Boolean(task.is_straggler)) * 10 + Math.round(4 * PARTS.reduce((sum, part) => sum + Math.abs(shares[part] - mean[part]), 0));
       const chosen = isMany ? [...rows].sort((a, b) => unlike(b) - unlike(a)).slice(0, WORST_STEPS) : rows;
-      const shown = chosen.map(({ task }) => stepRow(task.label, task.label, task.parts, task.steps_per_second, { href: `#/task/${inPath(task.label)}`, className: task.is_straggler ? "slow" : "" }));
-      if (isMany) shown.unshift(stepRow("mean", `mean of ${rows.length}`, mean, median(workers.map((task) => task.steps_per_second)), { className: "mean" }));
-      box.note(isMany ? `parts of sess.run; the ${WORST_STEPS} most unlike the mean` : "parts of sess.run, and the time from step to step");
+      const shown = chosen.map(({ task, shares }) => stepRow(task.label, task.label, shares, task.seconds_per_step, { href: `#/task/${inPath(task.label)}`, className: task.is_straggler ? "slow" : "" }));
+      if (isMany) shown.unshift(stepRow("mean", `mean of ${rows.length}`, mean, median(workers.map((task) => task.seconds_per_step)), { className: "mean" }));
+      box.note(isMany ? `from step to step; the ${WORST_STEPS} most unlike the mean` : "where the time from step to step goes");
       list.update(shown);
     },
   };
@@ -170,7 +178,7 @@ function traffic() {
   const box = panel("Traffic", { className: "third", note: "bytes/s between tasks" });
   const table = h("ol", { class: "flows" });
   const matrix = new Matrix({ label: "Traffic between tasks", write: byteRate, tell: (r, c, value) => [h("b", { text: `${matrix.columns[c]} and ${matrix.rows[r]}` }), byteRate(value)] });
-  const none = h("p", { class: "empty-line", text: "Nothing has been sent yet." });
+  const none = h("p", { class: "empty-line", text: "Nothing is being sent." });
   const items = new Keyed(table, () => h("li"));
   box.body.append(matrix.root, none, table);
   return {

@@ -58,9 +58,11 @@ export function placement() {
     },
     update(store) {
       choice.update(store.tasks().map((task) => task.label), (label) => label.startsWith("worker") || label.startsWith("chief"));
-      if (isAsked || !choice.value) return;
+      if (isAsked || !choice.value || !store.run) return;
       isAsked = true;
       setText(ask.button, "Ask this task");
+      ask.button.disabled = search.disabled = Boolean(store.run.ended);
+      if (store.run.ended) return result.replaceChildren(empty("The run has ended.", "Only running tasks tell which operations they have."));
       ask.run();
     },
   };

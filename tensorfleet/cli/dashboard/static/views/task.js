@@ -8,7 +8,7 @@ import { empty, h, panel, setAttribute, setText } from "../dom.js";
 import { byteRate, bytes, duration, inPath, percent, plain, si, whole } from "../format.js";
 import { asking, taskChoice } from "./asking.js";
 import { logLines } from "./logs.js";
-import { partsLegend, stepRow } from "./overview.js";
+import { partsLegend, stepRow, stepShares } from "./overview.js";
 import { errorText, stateDot } from "./tasks_table.js";
 
 const CHARTS = [
@@ -50,7 +50,7 @@ export function taskPage(store) {
     drawFacts(facts, task);
     const hasParts = Object.keys(task.parts ?? {}).length > 0;
     step.root.hidden = legend.hidden = !hasParts;
-    step.update(hasParts ? [stepRow(label, "step", task.parts, task.steps_per_second)] : []);
+    step.update(hasParts ? [stepRow(label, "step", stepShares(task), task.seconds_per_step)] : []);
     const isDead = ["dead", "failed"].includes(task.state);
     setText(words, isDead ? (task.last_words ?? ["It left no last words."]).join("\n") : errorText(task.last_error));
     setAttribute(words, "class", `words ${isDead ? "bad" : "warn"}`);
