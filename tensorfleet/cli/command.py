@@ -173,6 +173,9 @@ def doctor(
     address: Annotated[
         str | None, typer.Option(help="Where the engine is: a Ray address, a Kubernetes context.")
     ] = None,
+    namespace: Annotated[
+        str | None, typer.Option(help="Check your rights in this namespace (kubernetes).")
+    ] = None,
 ) -> None:
     """Check this machine's setup.
 
@@ -186,6 +189,14 @@ def doctor(
         check = check_of(on) if on is not None else None
     except EngineError as error:
         raise typer.BadParameter(str(error), param_hint="--on") from None
+    if namespace is not None and on != "kubernetes":
+        raise typer.BadParameter(
+            "Only Kubernetes has namespaces. Add --on kubernetes.", param_hint="--namespace"
+        )
+    if namespace is not None:
+        from tensorfleet.cli.engines import kubernetes_doctor
+
+        raise typer.Exit(examine(lambda context: kubernetes_doctor.check(context, namespace), address))
     raise typer.Exit(examine(check, address))
 
 

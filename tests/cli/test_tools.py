@@ -1,8 +1,11 @@
 """`tensorfleet explain` and `tensorfleet doctor`."""
 
 from cryptography import x509
+from typer.testing import CliRunner
 
 from tensorfleet.cli import doctor, explain_passes
+from tensorfleet.cli.command import app
+from tensorfleet.cli.engines import kubernetes_doctor
 from tensorfleet.passes import pipeline
 from tensorfleet.passes.plan import PartKind
 from tests.support.launching import run
@@ -170,3 +173,17 @@ def test_certificates_without_the_cryptography_package_name_the_extra_to_install
     assert done.code == 1 and "cryptography package is not installed" in done.stderr
     assert "pip install 'tensorfleet[certs]'" in done.stderr and "Traceback" not in done.stderr
     assert not (tmp_path / "certs").exists()
+
+
+def test_the_doctor_looks_into_the_namespace_that_a_run_would_use(monkeypatch):
+    asked = []
+    monkeypatch.setattr(kubernetes_doctor, "check", lambda *where: asked.append(where) or iter(()))
+    arguments = ["doctor", "--on", "kubernetes", "--address", "mine", "--namespace", "ml"]
+    CliRunner().invoke(app, arguments)
+    assert asked == [("mine", "ml")]
+
+
+def test_only_kubernetes_has_a_namespace_to_check():
+    done = CliRunner().invoke(app, ["doctor", "--on", "ray", "--namespace", "ml"], env={"COLUMNS": "200"})
+    assert done.exit_code == 2
+    assert "Only Kubernetes has namespaces. Add --on kubernetes." in done.output

@@ -33,6 +33,20 @@ _ENDS = {
     "REVOKED": "was revoked",
 }
 
+# What to do about refusals, by words of Slurm's that its versions share.
+_REMEDIES = (
+    (
+        "node configuration is not available|memory specification",
+        "No node has that much: ask for less per task (--cpus-per-task, --memory, --gpus-per-worker), or for other nodes.",
+    ),
+    ("account", "`sacctmgr show associations` lists your accounts: --engine-arg account=NAME."),
+    ("partition", "`sinfo` lists the partitions: --engine-arg partition=NAME."),
+    ("invalid node name", "`sinfo -N` lists the nodes."),
+    ("--time|time limit", "Write the time as 2:00:00, within the limit that `sinfo` shows."),
+    ("qos", "`sacctmgr show qos` lists them: --engine-arg qos=NAME."),
+    ("unrecognized option", "--engine-arg takes the options of salloc and sbatch, which their --help lists."),
+)
+
 
 @dataclass(frozen=True)
 class NodeShare:
@@ -121,7 +135,8 @@ def explained(doing: str, lines: Iterable[str]) -> str:
             f"Slurm's commands find no configuration here ({said}). Set SLURM_CONF to the slurm.conf of your cluster, or "
             "start the run on a login node."
         )
-    return f"{doing}: {said}"
+    remedy = next((remedy for sign, remedy in _REMEDIES if re.search(sign, said, re.I)), "")
+    return f"{doing}: {said}.{remedy and f' {remedy}'}"
 
 
 def own_words(lines: Iterable[str]) -> str:

@@ -223,7 +223,7 @@ def _why_gone(probe: NodeProbe) -> str | None:
     except EngineError as error:  # the controller is away: that alone ends no task
         if not probe.is_gone:
             return None
-        return str(error)
+        return str(error).rstrip(".")
     if probe.is_gone:
         return f"Slurm ended the launcher's step on node {share.node}: {probe.words()}"
     if probe.silent_seconds > _SILENT_SECONDS:

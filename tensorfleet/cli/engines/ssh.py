@@ -6,10 +6,12 @@ import os
 import shlex
 import shutil
 import signal
+import threading
 from collections.abc import Sequence
 
 from tensorfleet.cli.engines.base import EngineError, RunEngine, RunListener, RunningTask, RunOptions, Wanted
 from tensorfleet.cli.engines.child import ChildStart, ChildTask, Guardian
+from tensorfleet.cli.engines.ssh_folders import warn_of_folders
 from tensorfleet.cli.hosts import Host, read_cluster, read_hosts
 from tensorfleet.cli.plan import TOKEN, Place, Task
 from tensorfleet.cli.scripts.bootstrap import LAUNCHER
@@ -48,6 +50,7 @@ class SshEngine(RunEngine):
         self._places = placed(self._hosts)
         self._extra = 0  # places beyond those of the file
         self._guardian: Guardian | None = None
+        self._folders_checked = False
         self._children: dict[str, ChildTask] = {}
 
     def jobs(self) -> dict[str, int] | None:
@@ -80,6 +83,7 @@ class SshEngine(RunEngine):
         start = ChildStart(command, dict(os.environ), first_line=task.environment.get(TOKEN, ""))
         child = _RemoteChild(task.label, start, listener.on_line, listener.on_exit, self._guardian)
         self._children[task.label] = child
+        self._check_folders(task, listener)
         return child
 
     def seek(self, wanted: Wanted, listener: RunListener) -> None:
@@ -118,6 +122,17 @@ class SshEngine(RunEngine):
             f"ssh could not reach {host.destination}, or lost the connection. Test it with:",
             shlex.join(host.trial()),
         ]
+
+    def _check_folders(self, task: Task, listener: RunListener) -> None:
+        """Once: warns of folders in the arguments that are not the same on all hosts."""
+        if self._folders_checked:
+            return
+        self._folders_checked = True
+        hosts = {
+            place.host.name: place.host for place in self._places.values() if isinstance(place.host, Host)
+        }
+        checked = (list(hosts.values()), task.command, listener.on_note)
+        threading.Thread(target=warn_of_folders, args=checked, name="folders", daemon=True).start()
 
     def _host(self, task: Task) -> Host:
         host = task.host or self._places[task.label].host

@@ -145,6 +145,28 @@ def test_errors_are_told_in_the_words_of_slurm():
     assert own_words(lines) == "unrecognized option '--qqq=1'"
 
 
+@pytest.mark.parametrize(
+    ("said", "remedy"),
+    [
+        ("error: invalid partition specified: nope", "`sinfo` lists the partitions"),
+        ("error: Memory specification can not be satisfied", "No node has that much: ask for less per task"),
+        ("error: Requested node configuration is not available", "No node has that much"),
+        ("error: Invalid --time specification", "Write the time as 2:00:00"),
+        ("error: Invalid node name specified", "`sinfo -N` lists the nodes"),
+        (
+            "error: Invalid account or account/partition combination specified",
+            "`sacctmgr show associations` lists your",
+        ),
+        ("error: Invalid account", "`sacctmgr show associations` lists your accounts"),
+        ("unrecognized option '--qqq=1'", "--engine-arg takes the options of salloc and sbatch"),
+    ],
+)
+def test_a_refusal_of_slurm_says_what_to_do(said, remedy):
+    text = slurm_commands.explained("Slurm has refused the request", [f"salloc: {said}"])
+    assert text.startswith(f"Slurm has refused the request: {said.removeprefix('error: ')}. {remedy}")
+    assert slurm_commands.explained("squeue failed", ["squeue: error: Odd"]) == "squeue failed: Odd."
+
+
 @pytest.mark.parametrize(("job", "command"), [("1", "scontrol"), ("", "salloc")])
 def test_a_machine_without_slurm_says_what_to_install(monkeypatch, tmp_path, job, command):
     monkeypatch.setenv("PATH", str(tmp_path))
