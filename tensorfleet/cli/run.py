@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tensorfleet.base import errors, settings
 from tensorfleet.base.run_status import ALONE, STATUS
 from tensorfleet.cli.control import ControlServer, Handler
 from tensorfleet.cli.dashboard.launched import LaunchedPage
@@ -187,8 +188,8 @@ class Launcher:
 
         try:
             joins = JoinListener(self, self._entry.token, self._settings.script, self._engine.name == "local")
-        except (OSError, ValueError) as error:
-            self._output.note(f"No worker can join this run by hand: {error}")
+        except (OSError, errors.OpError) as error:
+            self._output.note(f"No worker can join this run by hand ({settings.JOIN_AT.name}): {error}")
             return None
         self._entry.joined_at(joins.address)
         return joins
