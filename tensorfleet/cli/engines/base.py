@@ -179,6 +179,13 @@ class RunEngine(ABC):
         Calls `listener.on_place` when there is one, which may be never. What the task held before is given back.
         """
 
+    def release(self, label: str) -> None:
+        """A worker is not wanted any more: gives its place back, or stops looking for one. Returns at once.
+
+        `seek` may ask for one again. An engine whose room is the run's until its end does nothing.
+        """
+        return None
+
     @abstractmethod
     def close(self) -> None:
         """The run is over: ends whatever still runs, and gives everything back. May be called twice, never raises."""
