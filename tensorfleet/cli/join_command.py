@@ -75,7 +75,7 @@ def _where(address: str) -> tuple[str, bytes]:
             f"{address} has a fixed number of workers. Start it with --max-workers, such as --workers 2 --max-workers 8, so "
             "that others can join."
         )
-    return str(entry["join"]), str(entry["token"]).encode()
+    return str(entry["join"]), str(entry["token"]).encode() or token()
 
 
 class _Joining:

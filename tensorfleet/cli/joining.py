@@ -32,6 +32,7 @@ from tensorfleet.cluster.transport import tls, wire
 from tensorfleet.cluster.transport.connection import is_on_this_machine, joined, listen_at, split_address
 from tensorfleet.cluster.transport.listener import Listener
 from tensorfleet.cluster.transport.tensor_bytes import malformed
+from tensorfleet.cluster.transport.token import token
 
 JOIN, ADMITTED, REFUSED, SIGNAL, HERE, LEFT = "join", "admitted", "refused", "signal", "here", "left"
 #: between two signs of life of a worker
@@ -106,7 +107,10 @@ class JoinListener:
     """Takes in workers that are started by hand."""
 
     def __init__(self, run: JoinedRun, secret: str, script: str, only_here: bool) -> None:
-        """With `only_here` the tasks listen on this machine alone. Raises OSError or ValueError for a bad address."""
+        """`secret` is empty for a run with this machine's own. With `only_here` the tasks listen on this machine alone.
+
+        Raises OSError or an OpError where it cannot listen.
+        """
         self._run, self._script, self._only_here = run, script, only_here
         self._guests: set[Guest] = set()
         self._lock = threading.Lock()
@@ -115,7 +119,7 @@ class JoinListener:
         self.address = joined(host, sockets[0].getsockname()[1])
         self._listener = Listener(
             sockets,
-            secret.encode(),
+            secret.encode() or token(),
             _welcome,
             self._serve,
             _MAX_FRAME_BYTES,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -66,7 +67,9 @@ def find_entry(name: str | None) -> dict[str, Any]:
     running = f"Running: {', '.join(entry['name'] for entry in known)}." if known else "No runs."
     matches = [entry for entry in known if name in (None, entry["name"])]
     if not matches:
-        wanted = f"No run named {name} on this machine. " if name else ""
+        near = difflib.get_close_matches(name or "", [entry["name"] for entry in known], 1)
+        meant = f"Did you mean {near[0]}? " if near else ""
+        wanted = f"No run named {name} on this machine. {meant}" if name else ""
         raise typer.BadParameter(wanted + running)
     if len(matches) > 1:
         if len({entry["name"] for entry in matches}) == 1:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import signal
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 _TERMINATE_SECONDS = 2.0  # from asking a task to end until it is killed
 _INTERRUPT_SECONDS = 1.5  # the same after Ctrl-C: somebody is waiting for the prompt
@@ -40,6 +40,16 @@ class Send(NamedTuple):
     number: int
 
 
+class Release(NamedTuple):
+    """Give the place of a task back: it is not wanted any more."""
+
+    label: str
+
+
+#: what is to be done
+Action: TypeAlias = Start | Seek | Send | Release
+
+
 class ScaleError(Exception):
     """A run cannot have that number of workers. The text is for the user."""
 
@@ -47,7 +57,7 @@ class ScaleError(Exception):
 class Scaled(NamedTuple):
     """What a run does to get another number of workers."""
 
-    actions: list[Start | Send | Seek]
+    actions: list[Action]
     #: the workers that are to come, and those that are told to leave
     joining: list[str]
     leaving: list[str]
@@ -170,17 +180,16 @@ class Policy:
         """Whether the servers have not been told to end."""
         return self._stopping is None or self._saving
 
-    def on_exit(self, label: str, code: int, now: float, lost: bool = False) -> list[Start | Send | Seek]:
+    def on_exit(self, label: str, code: int, now: float, lost: bool = False) -> list[Action]:
         """A task has ended. It is `lost` if its place is gone: its machine has died, or was taken away."""
         task = self.tasks[label]
         task.running, task.code = False, code
         if task.durable and self.serving:
             task.placeless |= lost
             return self._again(label, now) if task.replaced else []
-        actions: list[Start | Send | Seek] = []
+        actions: list[Action] = []
         if self.is_leaving(label) and not self.stopping:
-            if self._left(task):
-                return [Seek(label)]
+            actions = self._left(label, task)
         elif (code != 0 or lost) and not self.stopping:
             comeback = self._comeback(label, task, now, lost)
             if comeback:
@@ -199,7 +208,7 @@ class Policy:
             self._ended()
         return actions
 
-    def on_place(self, label: str, now: float) -> list[Start | Send | Seek]:
+    def on_place(self, label: str, now: float) -> list[Action]:
         """A place has been found for a task."""
         task = self.tasks[label]
         if not task.seeking or self.stopping:
@@ -212,8 +221,10 @@ class Policy:
         workers = [label for label, task in self.tasks.items() if task.elastic]
         self._check_scale(count, workers)
         joining = [label for label in workers[:count] if self._unpark(self.tasks[label])]
+        sought = [label for label in workers[count:] if self.tasks[label].seeking]
         leaving = [label for label in workers[count:] if self._park(self.tasks[label], now)]
-        actions: list[Start | Send | Seek] = [Send(label, signal.SIGTERM) for label in leaving]
+        actions: list[Action] = [Send(label, signal.SIGTERM) for label in leaving]
+        actions += [Release(label) for label in sought]
         # One that still leaves comes back when it has left.
         actions += [Seek(label) for label in joining if self.tasks[label].seeking]
         return Scaled(actions, joining, leaving)
@@ -268,14 +279,16 @@ class Policy:
         task.leaves_by = now + (self.grace_seconds or LEAVE_SECONDS) + _KILL_MARGIN_SECONDS
         return True
 
-    def _left(self, task: _TaskState) -> bool:
-        """A worker that was told to leave has ended; True if it is wanted again meanwhile."""
+    def _left(self, label: str, task: _TaskState) -> list[Action]:
+        """A worker that was told to leave has ended. It may be wanted again meanwhile."""
+        was_guest, task.is_guest = task.is_guest, False
         task.leaves_by = task.code = None
-        task.is_guest = False
         task.seeking, task.quick_deaths = not task.parked and not self._has_finished(""), 0
-        return task.seeking
+        if task.seeking:
+            return [Seek(label)]
+        return [] if was_guest else [Release(label)]
 
-    def on_restart(self, label: str, now: float) -> list[Start | Send | Seek]:
+    def on_restart(self, label: str, now: float) -> list[Action]:
         """The guard wants a standby in the place of one of the two servers of a durable task."""
         task = self.tasks[label]
         if not self.serving or task.replaced or task.seeking or task.starts_at is not None:
@@ -285,7 +298,7 @@ class Policy:
             return [Send(label, signal.SIGKILL)]
         return self._again(label, now)
 
-    def on_lost(self, label: str, cause: str, now: float) -> list[Start | Send | Seek]:
+    def on_lost(self, label: str, cause: str, now: float) -> list[Action]:
         """Both servers of the durable task `label` are gone; `cause` is the one that led it last.
 
         Goes on as for a parameter server that has no standby.
@@ -309,7 +322,7 @@ class Policy:
         task.replaced = was_running
         return [Send(label, signal.SIGKILL)] if was_running else comeback
 
-    def on_signal(self, number: int, now: float) -> list[Start | Send | Seek]:
+    def on_signal(self, number: int, now: float) -> list[Action]:
         """The user wants the run to end: at once if they say so twice."""
         # The second Ctrl-C: whoever presses it does not want to wait for tasks that save.
         if self._interrupted:
@@ -321,7 +334,7 @@ class Policy:
             return self._let_save(128 + number, now + self.grace_seconds)
         return self._stop(128 + number, now + _INTERRUPT_SECONDS, signal.SIGINT)
 
-    def on_timeout(self, now: float) -> list[Start | Send | Seek]:
+    def on_timeout(self, now: float) -> list[Action]:
         """The run has taken as long as it may."""
         if self.stopping:
             return []
@@ -329,7 +342,7 @@ class Policy:
             return self._let_save(124, now + self.grace_seconds)
         return self._stop(124, now + _TERMINATE_SECONDS)
 
-    def on_time(self, now: float) -> list[Start | Send | Seek]:
+    def on_time(self, now: float) -> list[Action]:
         """Time has passed."""
         due = [n for n, task in self.tasks.items() if task.starts_at is not None and task.starts_at <= now]
         actions = [action for label in due for action in self._started_again(label, now)]
@@ -342,7 +355,7 @@ class Policy:
         self._kill_at = None
         return [Send(label, signal.SIGKILL) for label in self.running]
 
-    def _again(self, label: str, now: float) -> list[Start | Send | Seek]:
+    def _again(self, label: str, now: float) -> list[Action]:
         """Starts one of the two servers of a durable task again: later, if it died too soon too often."""
         task = self.tasks[label]
         task.replaced = False
@@ -353,7 +366,7 @@ class Policy:
         task.starts_at = now + min(pause, _MAX_PAUSE_SECONDS)
         return []
 
-    def _started_again(self, label: str, now: float) -> list[Start | Send | Seek]:
+    def _started_again(self, label: str, now: float) -> list[Action]:
         task = self.tasks[label]
         task.starts_at = None
         if not self.serving:
@@ -364,9 +377,7 @@ class Policy:
         task.running, task.code, task.started = True, None, now
         return [Start(label)]
 
-    def _comeback(
-        self, label: str, task: _TaskState, now: float, lost: bool
-    ) -> list[Start | Send | Seek] | None:
+    def _comeback(self, label: str, task: _TaskState, now: float, lost: bool) -> list[Action] | None:
         """What follows for a task that may come back: nothing if it need not. None if it may not, which is a failure."""
         went = lost or task.code in _TAKEN_AWAY
         if task.elastic and went:
@@ -410,18 +421,18 @@ class Policy:
             task.code == 0 for task in workers if not task.seeking
         )
 
-    def _ended(self) -> list[Start | Send | Seek]:
+    def _ended(self) -> list[Action]:
         self.exit_code = self._stopping if self._stopping is not None else 0
         return []
 
-    def _let_save(self, code: int, kill_at: float) -> list[Start | Send | Seek]:
+    def _let_save(self, code: int, kill_at: float) -> list[Action]:
         """Tells the workers to end; the servers are told when these have, because what is saved is on them."""
         if not self.running_workers():
             return self._stop(code, kill_at)
         self._stopping, self._kill_at, self._saving = code, kill_at, True
         return [Send(n, signal.SIGTERM) for n in self.running_workers()]
 
-    def _stop(self, code: int, kill_at: float, to_workers: int = signal.SIGTERM) -> list[Start | Send | Seek]:
+    def _stop(self, code: int, kill_at: float, to_workers: int = signal.SIGTERM) -> list[Action]:
         self._stopping = code
         self._kill_at = kill_at
         if not self.running:  # every task waits for a place

@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tensorfleet.base import errors, settings
 from tensorfleet.base.run_status import ALONE, STATUS
 from tensorfleet.cli.control import ControlServer, Handler
 from tensorfleet.cli.dashboard.launched import LaunchedPage
@@ -23,7 +24,7 @@ from tensorfleet.cli.failure import Reason, lost_in, reason_in, report
 from tensorfleet.cli.moves import Moves
 from tensorfleet.cli.output import JsonOutput, Output, Progress, log_path
 from tensorfleet.cli.plan import INSPECT, LOG_FORMAT, MADE, NOTICE, STAYS, TOKEN, Place, Task
-from tensorfleet.cli.policy import LEAVE_SECONDS, Failure, Policy, Seek, Send, Start
+from tensorfleet.cli.policy import LEAVE_SECONDS, Action, Failure, Policy, Release, Seek, Send, Start
 from tensorfleet.cli.registry import Entry
 from tensorfleet.cli.replicas import ServerPair
 from tensorfleet.cli.run_events import Call, Exit, Found, Line, Lost, Note, Restart, RunEvent, UserSignal
@@ -195,8 +196,8 @@ class Launcher:
 
         try:
             joins = JoinListener(self, self._entry.token, self._settings.script, self._engine.name == "local")
-        except (OSError, ValueError) as error:
-            self._output.note(f"No worker can join this run by hand: {error}")
+        except (OSError, errors.OpError) as error:
+            self._output.note(f"No worker can join this run by hand ({settings.JOIN_AT.name}): {error}")
             return None
         self._entry.joined_at(joins.address)
         return joins
@@ -298,14 +299,14 @@ class Launcher:
         for action in self._take(event):
             self._do(action)
 
-    def _due(self, now: float) -> list[Start | Send | Seek]:
+    def _due(self, now: float) -> list[Action]:
         if self._end_time is not None and now >= self._end_time:
             self._end_time = None
             self._output.note(f"Timed out after {self._settings.timeout:g} s; stopping.")
             return self._policy.on_timeout(now)
         return self._policy.on_time(now)
 
-    def _take(self, event: RunEvent) -> list[Start | Send | Seek]:
+    def _take(self, event: RunEvent) -> list[Action]:
         """Handles an event; gives the actions that follow from it."""
         now = time.monotonic()
         match event:
@@ -332,7 +333,7 @@ class Launcher:
                 return decide(now)
         return []
 
-    def _take_lost(self, event: Lost, now: float) -> list[Start | Send | Seek]:
+    def _take_lost(self, event: Lost, now: float) -> list[Action]:
         if self._guards is not None:
             self._guards.stand_by(event.label, False)
         failed_before = self._policy.failure
@@ -343,14 +344,14 @@ class Launcher:
             self.on_decision(event.label, event.text)
         return actions
 
-    def _take_place(self, event: Found, now: float) -> list[Start | Send | Seek]:
+    def _take_place(self, event: Found, now: float) -> list[Action]:
         actions = self._policy.on_place(event.label, now)
         if actions:
             task = self._tasks[event.label]
             self._tasks[event.label] = self._moves.to(task, event.place)
         return actions
 
-    def _take_exit(self, event: Exit, now: float) -> list[Start | Send | Seek]:
+    def _take_exit(self, event: Exit, now: float) -> list[Action]:
         label, code, lost = event
         running = self._running.pop(label)
         stopping = self._policy.stopping
@@ -384,7 +385,7 @@ class Launcher:
                 f"cannot write {self._alone}: {error.strerror}. An evaluator will not notice the end of the run."
             )
 
-    def _do(self, action: Start | Send | Seek) -> None:
+    def _do(self, action: Action) -> None:
         if self._guards is not None and not self._policy.serving:
             self._guards.stop()  # before the servers are told to end
         if isinstance(action, Send):
@@ -392,6 +393,8 @@ class Launcher:
                 self._running[action.label].send(action.number)
         elif isinstance(action, Seek):
             self._seek(action.label)
+        elif isinstance(action, Release):
+            self._engine.release(action.label)
         else:
             self._start_again(action.label)
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from tensorfleet.cli.control import STILL_AT_IT_SECONDS, Answer, ControlError
-from tensorfleet.cli.policy import Policy, Scaled, ScaleError, Seek, Send, Start
+from tensorfleet.cli.policy import Action, Policy, Scaled, ScaleError
 
 #: what the launcher is to do at a time, decided in its own thread
-Decision: TypeAlias = Callable[[float], list[Start | Send | Seek]]
+Decision: TypeAlias = Callable[[float], list[Action]]
 _LOOK_SECONDS = 0.1
 
 
@@ -58,7 +58,7 @@ class Scaling:
 
     def _decide(
         self, workers: int, now: float, decided: queue.SimpleQueue[Scaled | ScaleError]
-    ) -> list[Start | Send | Seek]:
+    ) -> list[Action]:
         try:
             scaled = self._policy.on_scale(workers - self._others, now)
         except ScaleError as error:

@@ -224,6 +224,32 @@ def test_workers_join_when_there_is_room(cluster, script, tmp_path):
             assert run.end().code == 130
 
 
+def test_a_run_is_scaled_up_and_down_and_gives_its_room_back(cluster, script, tmp_path):
+    options = (
+        "--cpus-per-task",
+        "1",
+        "--ps",
+        "1",
+        "--workers",
+        "1",
+        "--max-workers",
+        "3",
+        "--name",
+        "scaled",
+    )
+    with launched(cluster, tmp_path, *options, script, "--until=1e9") as run:
+        run.read_until("began", 2)
+        more = launching.run(tmp_path, "scale", "scaled", "--workers", "3")
+        assert more.code == 0, more.stderr
+        run.read_until("began", 4)
+        fewer = launching.run(tmp_path, "scale", "scaled", "--workers", "1")
+        assert fewer.code == 0, fewer.stderr
+        run.read_until("has left.", 2)
+        with others_hold(cluster, 4):  # all but the room of the two tasks that are left
+            run.process.send_signal(signal.SIGINT)
+            assert run.end().code == 130
+
+
 def test_an_unreachable_cluster_is_one_sentence(tmp_path, script):
     options = ("--on", "ray", "--address", "127.0.0.1:1", "--dashboard", "off", "--ps", "1", "--workers", "1")
     run = launching.run(tmp_path, "run", *options, script)

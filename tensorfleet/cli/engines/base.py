@@ -189,6 +189,13 @@ class RunEngine(ABC):
             "then the standby takes over where it is."
         )
 
+    def release(self, label: str) -> None:
+        """A worker is not wanted any more: gives its place back, or stops looking for one. Returns at once.
+
+        `seek` may ask for one again. An engine whose room is the run's until its end does nothing.
+        """
+        return None
+
     @abstractmethod
     def close(self) -> None:
         """The run is over: ends whatever still runs, and gives everything back. May be called twice, never raises."""

@@ -123,6 +123,15 @@ class RayEngine(RunEngine):
         if not any(other.group == held.group for name, other in self._held.items() if name != label):
             ray_placement.give_back([self._held.pop(label)])
 
+    def release(self, label: str) -> None:
+        """Ends the task's actor, and gives its bundle back."""
+        with self._lock:
+            actor, held = self._actors.pop(label, None), self._held.pop(label, None)
+            if actor is not None:
+                kill(actor)
+            if held is not None:
+                ray_placement.give_back([held])
+
     def close(self) -> None:
         """Ends the tasks and their actors, gives the room back, and leaves the cluster."""
         if not self._is_connected or self._reply.closed.is_set():

@@ -472,3 +472,16 @@ def test_a_host_that_is_no_name_is_refused(monkeypatch, tmp_path):
     monkeypatch.setattr(server_module, "is_loopback", lambda host: True)
     with pytest.raises(PageRefused, match="not a host name"):
         listen(place_of("é" * 70 + ":0"))
+
+
+def test_workers_that_come_and_go_are_events(served, client):
+    served.run.changed("scaled", None, "was scaled to 3 workers: worker/2 to join.")
+    served.run.changed("joined", "worker/2", "joins.")
+    events = client.get("/api/run").json()["events"]
+    shown = [(event["kind"], event["task"], event["text"]) for event in events]
+    assert ("scaled", None, "was scaled to 3 workers: worker/2 to join.") in shown
+    assert ("joined", "worker/2", "joins.") in shown
+    assert any(kind == "shard" and "dealt again, of input input" in text for kind, _, text in shown)
+    lines = client.get("/metrics").text.splitlines()
+    assert 'tensorfleet_worker_changes_total{change="joined"} 1' in lines
+    assert 'tensorfleet_worker_changes_total{change="left"} 0' in lines
