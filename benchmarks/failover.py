@@ -31,6 +31,8 @@ WORKERS = 2
 #: from a fault to a step that was not on its way already
 LEAST_SECONDS = 0.005
 LONGEST_SECONDS = 120.0
+#: processes that have just begun load modules and compile for a while
+SETTLE_SECONDS = 3.0
 MEDIAN_LIMIT, LATE_LIMIT = 0.8, 2.0
 WORKS = {
     "async": ("two workers, asynchronous SGD; the server that leads is killed", "", signal.SIGKILL),
@@ -138,6 +140,8 @@ def pauses(name: str, kills: int) -> list[float]:
     with tempfile.TemporaryDirectory() as folder:
         run = Run(Path(folder), sync)
         try:
+            run.wait_for_pair(1)
+            run.wait_for_steps(time.monotonic() + SETTLE_SECONDS)
             for n in range(1, kills + 1):
                 run.wait_for_pair(n)
                 run.wait_for_steps(time.monotonic())
