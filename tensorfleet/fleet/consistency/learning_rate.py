@@ -36,11 +36,12 @@ class RateScaling:
 
     def factor(self, gradients: Tensor, step: Tensor | None) -> Tensor:
         """The factor for an update from so many gradients."""
-        whole = cast(gradients, np.float32) / np.float32(self.workers)
+        whole: Tensor = cast(gradients, np.float32) / np.float32(self.workers)
         if not self.warm_up_steps or step is None:
             return whole
-        part = apply("Minimum", cast(step, np.float32) / np.float32(self.warm_up_steps), np.float32(1))
-        return 1.0 + (whole - 1.0) * part
+        part: Tensor = apply("Minimum", cast(step, np.float32) / np.float32(self.warm_up_steps), np.float32(1))
+        rising: Tensor = 1.0 + (whole - 1.0) * part
+        return rising
 
 
 def multiply_rate(opt: Optimizer, factor: float) -> None:
