@@ -231,6 +231,9 @@ class Launcher:
                     self._step()
                 self._print_the_rest()
             self._output.close()
+        except EngineError:
+            self._print_the_rest()  # what the tasks have said before there was no place any more
+            raise
         except BrokenPipeError:  # nobody reads us any more
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return _BROKEN_PIPE

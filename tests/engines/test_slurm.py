@@ -412,6 +412,21 @@ def test_the_workers_of_a_preempted_run_save_though_its_ps_is_told_too(cluster, 
     assert second > first
 
 
+def test_a_run_whose_job_is_cancelled_ends_when_the_last_worker_has_saved(cluster, project):
+    # The second worker leaves at once, the first one takes its time.
+    saves = "        if FLAGS.task_index == 0: time.sleep(2); sess.run(step); print('saved', flush=True)\n"
+    text = TRAIN.replace('    print("trained", flush=True)\n', saves + '    print("trained", flush=True)\n')
+    (project / "train.py").write_text(text)
+    arguments = ("--name", "late", "--ps", "1", "--workers", "2", "train.py", "--", FOREVER)
+    with started(cluster, project, *arguments) as launch:
+        launch.read_until("began at", 2)
+        job = cluster.tell("squeue", "--noheader", "--name=late", "--format=%A")
+        cluster.tell("scancel", job)
+        assert launch.end().code == 127, _text(launch)
+    assert "[worker/0] saved" in launch.stdout
+    assert re.search(rf"Slurm job {job} was cancelled, so there is no place for worker/\d\.\n", launch.stderr)
+
+
 def _submitted(cluster, project, *arguments):
     done = run_alone(cluster, project, *arguments)
     assert done.code == 0, _text(done)

@@ -47,6 +47,7 @@ _QUEUE_SECONDS = 5.0  # for a request that need not wait: the scheduler runs eve
 _HET_QUEUE_SECONDS = 60.0  # only the backfill scheduler starts heterogeneous jobs
 _LOOK_SECONDS = 2.0
 _END_SECONDS = 6.0
+_SAVE_SECONDS = 35.0  # from SIGTERM to SIGKILL Slurm gives 30 s by default
 _GRACE_SECONDS = 30.0  # of a batch job, whose own command line may say another time
 # Reasons of a job to wait that do not pass, where a cluster takes requests that it cannot serve.
 _NEVER = ("PartitionConfig", "PartitionTimeLimit", "BadConstraints")
@@ -109,10 +110,10 @@ class SlurmEngine(RunEngine):
         """Another node of the allocation; if that is the run's own, also one more node by a request of its own."""
         self._listener = listener
         self._give_back(wanted.label)
-        if self._jobs_over():
-            raise EngineError(
-                f"{self._jobs_over()}, so there is no place for {wanted.label}. Ask for more by --time."
-            )
+        if over := self._jobs_over():
+            self._let_others_save()
+            remedy = " Ask for more by --time." if "time limit" in over else ""
+            raise EngineError(f"{over}, so there is no place for {wanted.label}.{remedy}")
         threading.Thread(
             target=self._seek, args=(wanted, listener), name=f"place of {wanted.label}", daemon=True
         ).start()
@@ -243,6 +244,14 @@ class SlurmEngine(RunEngine):
     def _give_back(self, label: str) -> None:
         with self._seats:
             self._seating.held.pop(label, None)
+
+    def _let_others_save(self) -> None:
+        """Waits for the other tasks of a job that is over: they save until Slurm kills them."""
+        limit = time.monotonic() + _SAVE_SECONDS
+        first = self._seating.shares[0].job
+        for step in list(self._steps.values()):
+            if step.share.job == first and step.number is not None:
+                step.end(max(limit - time.monotonic(), 0))
 
     def _jobs_over(self) -> str | None:
         """Why the first job is over, if no new one may take its place: its time is up, or somebody wanted it so."""
