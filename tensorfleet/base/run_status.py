@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from tensorfleet.base.types import PathLike
 
 STATUS, ALONE = settings.STATUS.name, settings.ALONE.name
+#: the end of the name of a machine that stands for none: no such name resolves (RFC 2606)
+UNPLACED = ".unplaced.invalid"
 _WRITE_SECONDS = 0.5  # seconds
 _POLL_SECONDS = 0.2
 _UNKNOWN = "-"

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from tensorfleet.base import settings
+from tensorfleet.base.run_status import UNPLACED
 from tensorfleet.cli.plan import Place, Task
 
 _TELL_SECONDS = 60.0  # for a task that is just starting; later ones learn it from their environment
@@ -97,10 +98,6 @@ class Moves:
             finally:
                 peer.forget()
             self._closed.wait(_RETRY_SECONDS)
-
-
-#: the end of the name of a machine that stands for none: no such name resolves (RFC 2606)
-UNPLACED = ".unplaced.invalid"
 
 
 def unplaced(job: str, index: int) -> Place:

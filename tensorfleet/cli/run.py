@@ -27,7 +27,17 @@ from tensorfleet.cli.plan import INSPECT, LOG_FORMAT, MADE, NOTICE, STAYS, TOKEN
 from tensorfleet.cli.policy import LEAVE_SECONDS, Action, Failure, Policy, Release, Seek, Send, Start
 from tensorfleet.cli.registry import Entry
 from tensorfleet.cli.replicas import ServerPair
-from tensorfleet.cli.run_events import Call, Exit, Found, Line, Lost, Note, Restart, RunEvent, UserSignal
+from tensorfleet.cli.run_events import (
+    Exit,
+    Found,
+    LauncherCall,
+    Lost,
+    PrintedLine,
+    Restart,
+    RunEvent,
+    UserNote,
+    UserSignal,
+)
 from tensorfleet.cli.run_settings import RunSettings
 from tensorfleet.cli.scaling import Decision, ScaleRequest, Scaling
 from tensorfleet.cli.server_moves import MOVE, ServerMoves
@@ -126,7 +136,7 @@ class Launcher:
         """A task has printed a line."""
         # Tasks that print faster than a terminal shows them wait here, or the lines would fill the memory.
         self._room.acquire()
-        self._events.put(Line(label, text))
+        self._events.put(PrintedLine(label, text))
 
     def on_exit(self, label: str, code: int, lost: str | None = None) -> None:
         """A task has ended, or its place is gone."""
@@ -141,7 +151,7 @@ class Launcher:
 
     def on_note(self, text: str) -> None:
         """A line for the user."""
-        self._events.put(Note(text))
+        self._events.put(UserNote(text))
 
     # -- what the guards of durable tasks tell ---------------------------------------------------------
 
@@ -204,7 +214,7 @@ class Launcher:
 
     def call(self, decide: Decision) -> None:
         """Has something decided in the thread of the launcher, and done."""
-        self._events.put(Call(decide))
+        self._events.put(LauncherCall(decide))
 
     def _open_control(self) -> ControlServer | None:
         try:
@@ -281,9 +291,9 @@ class Launcher:
         """Lines that came while the last task ended."""
         while not self._events.empty():
             event = self._events.get_nowait()
-            if isinstance(event, Line):
+            if isinstance(event, PrintedLine):
                 self._output.line(*event)
-            elif isinstance(event, Note):
+            elif isinstance(event, UserNote):
                 self._output.note(event.text)
 
     def _step(self) -> None:
@@ -313,11 +323,11 @@ class Launcher:
         """Handles an event; gives the actions that follow from it."""
         now = time.monotonic()
         match event:
-            case Line():
+            case PrintedLine():
                 self._room.release()
                 self._progress.line(event.label, event.text, now)
                 self._output.line(*event)
-            case Note():
+            case UserNote():
                 self._output.note(event.text)
             case UserSignal():
                 self._output.note(f"Got {signal.Signals(event.number).name}; stopping.")
@@ -332,7 +342,7 @@ class Launcher:
                 return self._policy.on_restart(label, now)
             case Lost():
                 return self._take_lost(event, now)
-            case Call(decide):
+            case LauncherCall(decide):
                 return decide(now)
         return []
 

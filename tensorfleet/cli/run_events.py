@@ -8,7 +8,7 @@ from tensorfleet.cli.plan import Place
 from tensorfleet.cli.scaling import Decision
 
 
-class Line(NamedTuple):
+class PrintedLine(NamedTuple):
     """A line that a task has printed."""
 
     label: str
@@ -30,7 +30,7 @@ class Found(NamedTuple):
     place: Place
 
 
-class Note(NamedTuple):
+class UserNote(NamedTuple):
     """A line for the user."""
 
     text: str
@@ -56,10 +56,10 @@ class Lost(NamedTuple):
     text: str
 
 
-class Call(NamedTuple):
+class LauncherCall(NamedTuple):
     """Something that is decided in the launcher's thread."""
 
     decide: Decision
 
 
-RunEvent: TypeAlias = Line | Exit | Found | UserSignal | Note | Restart | Lost | Call
+RunEvent: TypeAlias = PrintedLine | Exit | Found | UserSignal | UserNote | Restart | Lost | LauncherCall

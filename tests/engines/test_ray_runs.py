@@ -238,10 +238,10 @@ def test_a_run_is_scaled_up_and_down_and_gives_its_room_back(cluster, script, tm
         "scaled",
     )
     with launched(cluster, tmp_path, *options, script, "--until=1e9") as run:
-        run.read_until("began", 2)
+        run.read_until("began", 1)
         more = launching.run(tmp_path, "scale", "scaled", "--workers", "3")
         assert more.code == 0, more.stderr
-        run.read_until("began", 4)
+        run.read_until("began", 3)
         fewer = launching.run(tmp_path, "scale", "scaled", "--workers", "1")
         assert fewer.code == 0, fewer.stderr
         run.read_until("has left.", 2)

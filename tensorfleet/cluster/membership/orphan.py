@@ -13,8 +13,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tensorfleet.base import errors, logging, settings
+from tensorfleet.base.run_status import UNPLACED
 from tensorfleet.cluster.master.placer import task_name
 from tensorfleet.cluster.messages import Ping
+from tensorfleet.cluster.transport import moved_addresses
 from tensorfleet.cluster.transport.peers import Peer
 
 if TYPE_CHECKING:
@@ -122,7 +124,7 @@ class OrphanGuard:
         """Says what the server waits for, when that is due; gives the reason when the server is to end."""
         if time.monotonic() < self._next:
             return None
-        awaited = {task_name(*task): task for task in self._server.awaited()}
+        awaited = {task_name(*task): task for task in self._server.awaited() if self._has_place(task)}
         clients = self._server.clients()
         present = {name for name in awaited if any(name in tasks for tasks in clients)}
         present |= self._answering({n: task for n, task in awaited.items() if n not in present})
@@ -139,6 +141,11 @@ class OrphanGuard:
             return verdict.line
         logging.warning("%s", verdict.line)
         return None
+
+    def _has_place(self, task: tuple[str, int]) -> bool:
+        """Whether it is, or was, anywhere: the launcher leaves room for workers that are not wanted yet."""
+        address = moved_addresses.current(self._server.cluster.task_address(*task))
+        return not address.partition(":")[0].endswith(UNPLACED)
 
     def _placed(self, name: str, task: tuple[str, int]) -> str:
         return f"{name} ({self._server.cluster.task_address(*task)})"

@@ -13,7 +13,7 @@ import pytest
 import tensorfleet as tf
 from tensorfleet.base import logging
 from tensorfleet.cluster.membership import orphan
-from tensorfleet.cluster.membership.orphan import EXIT_CODE, OrphanPolicy
+from tensorfleet.cluster.membership.orphan import EXIT_CODE, OrphanGuard, OrphanPolicy
 from tensorfleet.testing.cluster import ProcessCluster, free_addresses
 from tests.support.tasks import read_until
 from tests.support.waiting import in_background
@@ -220,3 +220,11 @@ def test_a_client_without_a_server_keeps_a_ps():
             assert sess.run(x + 1.0, {x: 1.0}) == 2.0
             with pytest.raises(subprocess.TimeoutExpired):
                 cluster.process("ps", 0).wait(5.0)
+
+
+def test_a_worker_that_has_no_place_yet_is_not_waited_for(serve):
+    server = serve(
+        {"ps": ["localhost:0"], "worker": ["localhost:0", "worker-1.unplaced.invalid:2222"]}, "ps", 0
+    )
+    guard = OrphanGuard(server)
+    assert guard._has_place(("worker", 0)) and not guard._has_place(("worker", 1))
