@@ -3,6 +3,7 @@ from tensorfleet.api.train.sync_replicas import dropped_gradients as dropped_gra
 from tensorfleet.cluster.transport.token import secure as secure
 from tensorfleet.fleet.durable import durable as durable
 from tensorfleet.fleet.placement import explain_placement as explain_placement
+from tensorfleet.fleet.stale_reads import stale_reads as stale_reads
 from tensorfleet.fleet.staleness import StalenessOptimizer as StalenessOptimizer
 from tensorfleet.fleet.statistics import stats as stats
 from tensorfleet.fleet.stopping import stop_server as stop_server
