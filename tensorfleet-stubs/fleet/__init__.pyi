@@ -10,6 +10,7 @@ from tensorfleet.fleet.jax_variables import jax_values as jax_values
 from tensorfleet.fleet.jax_variables import jax_variables as jax_variables
 from tensorfleet.fleet.optax_optimizer import OptaxOptimizer as OptaxOptimizer
 from tensorfleet.fleet.placement import explain_placement as explain_placement
+from tensorfleet.fleet.stale_reads import stale_reads as stale_reads
 from tensorfleet.fleet.staleness import StalenessOptimizer as StalenessOptimizer
 from tensorfleet.fleet.statistics import stats as stats
 from tensorfleet.fleet.stopping import stop_server as stop_server

@@ -38,7 +38,7 @@ from tensorfleet.cli.guard_events import (
 from tensorfleet.cli.plan import Task
 from tensorfleet.cli.replicas import ServerPair
 from tensorfleet.cluster.master.placer import task_name
-from tensorfleet.cluster.messages import FAILED, Failed, Hello, Lead, Led, Moved, Ping, StandDown
+from tensorfleet.cluster.messages import FAILED, GUARD, Failed, Hello, Lead, Led, Moved, Ping, StandDown
 from tensorfleet.cluster.transport.connection import connect
 from tensorfleet.cluster.transport.peers import client
 from tensorfleet.cluster.transport.token import token
@@ -247,9 +247,7 @@ class PairGuard:
         moves = dict(self._moves())
         event: GuardEvent = LeadUnheard(tell.epoch)
         try:
-            channel, _ = connect(
-                self.address(tell.seat), token(), Hello(f"{client()}.guard"), _CONNECT_SECONDS
-            )
+            channel, _ = connect(self.address(tell.seat), token(), Hello(client() + GUARD), _CONNECT_SECONDS)
             self._lead = channel
             if tell.epoch != self._last_epoch or self._closed.is_set():
                 return
@@ -394,7 +392,7 @@ class _SeatWatch:
                 channel, welcome = connect(
                     self._guard.address(self._seat),
                     token(),
-                    Hello(f"{client()}.guard", control=True),
+                    Hello(client() + GUARD, control=True),
                     _CONNECT_SECONDS,
                 )
             except (OSError, errors.OpError) as error:

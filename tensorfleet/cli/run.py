@@ -161,7 +161,7 @@ class Launcher:
 
     def on_decision(self, task: str, text: str) -> None:
         """What was decided about a durable task."""
-        self._events.put(Note(text))
+        self._events.put(UserNote(text))
         if self._page is not None:
             self._page.decision(task, text)
 

@@ -24,29 +24,11 @@ from tensorfleet.cluster.transport.tensor_bytes import malformed
 #: of the handshake, of the frames, and of the messages: any change of a kind or a field that the other side must know of
 VERSION = 4
 
-KINDS = range(20)
-(
-    WELCOME,
-    OK,
-    FAILED,
-    PING,
-    REGISTER,
-    RUN,
-    PUSH,
-    CANCEL,
-    CLOSE,
-    RESET,
-    BYE,
-    DESCRIBE,
-    STOP,
-    RETURN,
-    BOARD,
-    INSPECT,
-    MOVED,
-    LEAD,
-    REPLICATE,
-    STAND_DOWN,
-) = KINDS
+KINDS = range(21)
+WELCOME, OK, FAILED, PING, REGISTER, RUN, PUSH, CANCEL, CLOSE, RESET = range(10)
+BYE, DESCRIBE, STOP, RETURN, BOARD, INSPECT, MOVED, LEAD, REPLICATE, STAND_DOWN, READ_VARIABLES = range(
+    10, 21
+)
 
 #: the bits of a step's number that are the number of the whole step: the iterations of its loops are steps of their own
 WHOLE_STEP = (1 << 40) - 1
@@ -58,6 +40,8 @@ TRACED, AGAIN, BY_OP, VERSIONS = 1, 2, 4, 8
 BEGINS, ENDS, QUIET, KEEPS = 1, 2, 4, 8
 #: how the error begins that a server of a durable task answers with when another server leads the task
 GIVEN_UP = "This server was given up"
+#: how the name of a client ends that is the guard of durable tasks
+GUARD = ".guard"
 #: the fields of a message that says nothing
 NOTHING = b""
 
@@ -214,6 +198,19 @@ class Led(Answer):
 
 
 @dataclass(frozen=True, slots=True)
+class VariablesRead(Answer):
+    """The values of variables, which go along, as they were after a commit."""
+
+    number: int
+    lineage: int
+    #: whether a standby has answered
+    stands_by: bool = False
+
+    def carries(self) -> None:
+        """Whoever asked knows how many variables there are."""
+
+
+@dataclass(frozen=True, slots=True)
 class Inspected(Answer):
     """What a task tells about itself: a JSON object goes along as bytes, then arrays."""
 
@@ -349,6 +346,19 @@ class Replicate(Request[Done]):
         """The changes know their arrays."""
 
 
+@dataclass(frozen=True, slots=True)
+class ReadVariables(Request[VariablesRead]):
+    """Asks a server of a durable task, also its standby, for variables: as of this commit of a state, or later."""
+
+    kind = READ_VARIABLES
+    task: str
+    #: the container and the name of each
+    names: list[tuple[str, str]]
+    #: 0 for any state
+    lineage: int = 0
+    at_least: int = 0
+
+
 # -- sessions and their stages ------------------------------------------------------------------------
 
 
@@ -476,30 +486,24 @@ class Board(Request[BoardPlace]):
 
 # -- the table ----------------------------------------------------------------------------------------
 
+_OF_TASKS = (Ping, Describe, Reset, Bye, Stop, Inspect, Moved)
+_OF_STATE = (Lead, Replicate, StandDown, ReadVariables)
+_OF_SESSIONS = (Register, Run, Push, Cancel, Close, Return, Board)
 #: what a task answers once both sides have said who they are, by kind
 REQUESTS: dict[int, type[Request[Any]]] = {
-    message.kind: message
-    for message in (
-        Ping,
-        Describe,
-        Register,
-        Run,
-        Push,
-        Cancel,
-        Close,
-        Reset,
-        Bye,
-        Stop,
-        Return,
-        Board,
-        Inspect,
-        Moved,
-        Lead,
-        Replicate,
-        StandDown,
-    )
+    message.kind: message for message in (*_OF_TASKS, *_OF_STATE, *_OF_SESSIONS)
 }
-ANSWERS: tuple[type[Answer], ...] = (Welcome, Failed, Done, Ran, Description, BoardPlace, Led, Inspected)
+ANSWERS: tuple[type[Answer], ...] = (
+    Welcome,
+    Failed,
+    Done,
+    Ran,
+    Description,
+    BoardPlace,
+    Led,
+    VariablesRead,
+    Inspected,
+)
 #: every struct that is the fields of a frame
 ALL: tuple[type[Message], ...] = (Hello, *REQUESTS.values(), *ANSWERS)
 

@@ -19,6 +19,7 @@ import numpy as np
 from tensorfleet.base import counters, errors, logging, settings
 from tensorfleet.base.naming import export
 from tensorfleet.cluster import messages
+from tensorfleet.cluster.durability import stale_reads
 from tensorfleet.cluster.durability.replica import Replica
 from tensorfleet.cluster.durability.role import State
 from tensorfleet.cluster.durability.told_places import told_places
@@ -289,6 +290,8 @@ class Server:
             while channel.receive().kind == messages.PING:
                 if self.replica is not None and self.replica.is_cut_off:
                     return
+                if self.replica is not None and str(channel.owner).endswith(messages.GUARD):
+                    self.replica.freshness.asked(time.monotonic())
                 channel.say(messages.Done())
 
     def _answer(self, channel: wire.Channel, client: str) -> bool:
@@ -316,6 +319,8 @@ class Server:
             elif frame.kind == messages.REPLICATE:
                 part = frame.read(messages.Replicate)
                 self._led().take(channel, part, frame.tensors)
+            elif frame.kind == messages.READ_VARIABLES:
+                channel.say(*stale_reads.read(self._led(), frame.read(messages.ReadVariables)))
             elif frame.kind == messages.STOP:
                 self._stop_as_told(channel, frame.read(messages.Stop))
                 return False

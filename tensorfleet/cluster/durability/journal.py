@@ -288,10 +288,15 @@ class Journal:
         """The names of all that there is to copy. The caller holds the lock."""
         return [*self._by_key, *self._streams, *self.contents.of]
 
-    def as_contents(self) -> Contents:
-        """All that there is, as a standby keeps it. The caller holds the lock, and has committed everything."""
+    def as_contents(self, variables: Sequence[tuple[str, str]] | None = None) -> Contents:
+        """All that there is, or some variables by container and name, as a standby keeps it.
+
+        The caller holds the lock, and has committed everything.
+        """
         result = Contents()
-        for key in self.all_keys():
+        for key in (
+            self.all_keys() if variables is None else [Key("", c, "variable", n) for c, n in variables]
+        ):
             changes = self.content(key)
             for change in decode(changes.described(), changes.arrays):
                 result.take(change)

@@ -14,13 +14,23 @@ from typing import TYPE_CHECKING, Any
 from tensorfleet.base import errors, logging
 from tensorfleet.cluster.durability import changes as kinds
 from tensorfleet.cluster.durability.changes import Change, Changes, Key
+from tensorfleet.cluster.durability.freshness import Freshness
 from tensorfleet.cluster.durability.journal import Journal
 from tensorfleet.cluster.durability.kept_state import KeptState
 from tensorfleet.cluster.durability.results import RequestName, failure_of, values_of
 from tensorfleet.cluster.durability.role import Action, Role, State, Taken, given_up
 from tensorfleet.cluster.durability.stage_run import StageRun
 from tensorfleet.cluster.durability.standby_link import StandbyLink
-from tensorfleet.cluster.messages import BEGINS, ENDS, KEEPS, QUIET, Done, Lead, Led, Replicate, StandDown
+from tensorfleet.cluster.durability.state_copy import StateCopy
+from tensorfleet.cluster.messages import (
+    KEEPS,
+    QUIET,
+    Done,
+    Lead,
+    Led,
+    Replicate,
+    StandDown,
+)
 
 if TYPE_CHECKING:
     from tensorfleet.cluster.transport import wire
@@ -34,13 +44,11 @@ _REPORT_SECONDS = 5.0
 _DRAIN_SECONDS = 10.0
 _BUSY_SECONDS = 10.0  # how long a server that is to stand down waits for the step that it is at
 _ASK_AGAIN_SECONDS = 0.5
-_SEND_AGAIN_SECONDS, _PAUSE_SECONDS = 1.0, 0.02
 # A server that waits so long for a decision stops answering the guard, which may see both servers, and not that they
 # cannot reach each other. Far longer than the guard takes to notice that a standby is silent.
 _CUT_OFF_SECONDS = 5.0
-_KEPT_SECONDS = (
-    300.0  # what belongs to a session whose client was lost; far longer than a client looks for a server
-)
+# What belongs to a session whose client was lost; far longer than a client looks for a server.
+_KEPT_SECONDS = 300.0
 
 
 class Replica:
@@ -54,16 +62,19 @@ class Replica:
         #: of the state: the one that is copied has the same, and no other has it
         self.lineage = secrets.randbits(53) if state is State.WAITING else 0
         self.journal = Journal(self._send)
-        self._kept = KeptState()  # of a standby
+        #: of a standby
+        self.kept = KeptState()
         #: guards the role; never held while anything waits for another process
         self._changing = threading.Condition()
         #: of a standby: one part of the state is taken after the other
-        self._taking = threading.Lock()
+        self.taking = threading.Lock()
         self._link: StandbyLink | None = None
         #: a standby that does not have all of the state yet, and what it has
-        self._copying: tuple[StandbyLink, set[Key]] | None = None
+        self._copying: StateCopy | None = None
         #: of a standby: the connections on which the state and the commits come
         self._feeding: set[wire.Channel] = set()
+        #: of a standby: whether it may answer reads
+        self.freshness = Freshness()
         self._waits_since = math.inf  # for a decision
         self._running: dict[RequestName, threading.Event] = {}
         self._set_aside: dict[str, float] = {}  # sessions of lost clients, and since when
@@ -131,7 +142,7 @@ class Replica:
 
     def _take_decision(self, request: Lead, kept: StandbyLink | None) -> tuple[Action, StandbyLink | None]:
         """What this server does, and the link that it does not need any more. `kept` leads to a standby with the same state."""
-        with self._taking, self._changing:
+        with self.taking, self._changing:
             action = self.role.on_lead(request.epoch, bool(request.standby))
             self.places = list(request.places) or self.places
             lost, self._link = self._link, kept
@@ -141,7 +152,7 @@ class Replica:
         return action, lost
 
     def _take_over(self) -> None:
-        journal, kept, self._kept = self.journal, self._kept, KeptState()
+        journal, kept, self.kept = self.journal, self.kept, KeptState()
         journal.contents, journal.results, journal.number = kept.contents, kept.results, self.role.number
 
     def _keep_standby(self, request: Lead) -> StandbyLink:
@@ -190,7 +201,7 @@ class Replica:
         kept = KeptState(journal.as_contents(), journal.results)
         with self._changing:
             self.role.on_stand_down(epoch, journal.number)
-            self._kept, self._link = kept, None
+            self.kept, self._link = kept, None
             self._begin_journal()
             self._changing.notify_all()
         link.close()
@@ -321,57 +332,43 @@ class Replica:
                 self._await_decision(link, e)
 
     def _send_again(self, link: StandbyLink, number: int, changes: Changes) -> bool:
-        """Sends a commit over a new connection: the old one was cut. False if the standby cannot be reached either."""
-        limit, lacks_commits = time.monotonic() + _SEND_AGAIN_SECONDS, False
-        while self._link is link and self.role.state is State.LEADING and time.monotonic() < limit:
-            try:
-                link.reconnect()
-                link.send(self.role.epoch, number, 0, changes, wants_answer=True)
-                return True
-            except errors.AbortedError:
-                return False  # it leads, as `_await_decision` finds
-            except errors.FailedPreconditionError:
-                lacks_commits = True
-            except (OSError, errors.OpError):
-                lacks_commits = False
-            time.sleep(_PAUSE_SECONDS)  # it is still at what came before the cut, or is not reached yet
-        still_leads = self._link is link and self.role.state is State.LEADING
-        return lacks_commits and still_leads and self._fill_again(link)
+        """Sends a commit over a new connection. False if the standby cannot be reached."""
+        try:
+            return link.send_again(lambda: self._leads_over(link), self.role.epoch, number, changes)
+        except errors.FailedPreconditionError:
+            return self._fill_again(link)
 
     def _fill_again(self, link: StandbyLink) -> bool:
         """Sends all of the state: commits that the standby did not wait for were lost with their connection."""
         logging.warning("%s: its standby lacks commits, and gets all of the state again.", self.task)
         try:
             link.reconnect()
-            self._send_beginning(link, self.role.epoch)
-            for key in self.journal.all_keys():
-                link.send(self.role.epoch, self.journal.number, 0, self.journal.content(key))
-            self._send_end(link, self.role.epoch)
+            copy = StateCopy(link, self.journal, self.role.epoch)
+            copy.begin(self.lineage)
+            copy.end()
         except (OSError, errors.OpError):
             return False
         return True
 
+    def _leads_over(self, link: StandbyLink) -> bool:
+        return self._link is link and self.role.state is State.LEADING
+
     def _send_to_new(self, number: int, changes: Changes) -> None:
         """Sends a standby that is being made what it has to know already."""
-        if self._copying is None:
-            return
-        link, copied = self._copying
-        try:
-            link.send(self.role.epoch, number, 0, changes.about(copied))
-        except (OSError, errors.OpError):
-            self._copying = None
+        if self._copying is not None:
+            self._copying.pass_on(number, changes)
 
     def _await_decision(self, link: StandbyLink, error: Exception) -> None:
         """The standby is lost, or this server is cut off: only the guard can tell. Raises if this server was given up."""
         began = told = time.monotonic()
         self._waits_since = began
         logging.warning("%s has lost its standby (%s), and waits for the guard's decision.", self.task, error)
-        while self._link is link and self.role.state is State.LEADING:
+        while self._leads_over(link):
             if link.leads_in() > self.role.epoch:  # the guard has told it, and cannot reach this server
                 self._give_up()
                 break
             with self._changing:
-                if self._link is not link or self.role.state is not State.LEADING:
+                if not self._leads_over(link):
                     break
                 self._changing.wait(_ASK_AGAIN_SECONDS)
                 now = time.monotonic()
@@ -396,25 +393,22 @@ class Replica:
 
     def _copy_to(self, address: str, epoch: int) -> int:
         """Copies the state to a new standby, resource by resource, while stages run between. Gives the bytes."""
-        link = StandbyLink(address)
-        copied: set[Key] = set()
-        journal = self.journal
+        link, journal = StandbyLink(address), self.journal
+        copy = StateCopy(link, journal, epoch)
         try:
             link.reconnect()
             with journal.lock:
                 self._need_epoch(epoch)
-                self._send_beginning(link, epoch)
-                self._copying = link, copied
+                copy.begin(self.lineage)
+                self._copying = copy
                 keys = journal.all_keys()
             for key in keys:
                 with journal.lock:
                     self._need_epoch(epoch)
-                    self._copy_one(link, epoch, key, copied)
+                    copy.add(key)
             with journal.lock:
                 self._need_epoch(epoch)
-                for key in journal.all_keys():
-                    self._copy_one(link, epoch, key, copied)
-                self._send_end(link, epoch)
+                copy.end()
                 self._copying = None
                 with self._changing:
                     self._link = link
@@ -425,26 +419,6 @@ class Replica:
             text = f"{self.task} could not copy its state to {address}: {getattr(e, 'message', e)}"
             raise errors.UnavailableError(None, None, text) from None
         return link.sent_bytes
-
-    def _send_beginning(self, link: StandbyLink, epoch: int) -> None:
-        first = Changes()
-        first.add(kinds.LINEAGE, [self.lineage])
-        link.send(epoch, self.journal.number, BEGINS, first)
-
-    def _send_end(self, link: StandbyLink, epoch: int) -> None:
-        rest = Changes()
-        self.journal.results.send(rest)
-        link.send(epoch, self.journal.number, ENDS, rest)
-
-    def _copy_one(self, link: StandbyLink, epoch: int, key: Key, copied: set[Key]) -> None:
-        if key in copied:
-            return
-        if self._copying is None:
-            raise ConnectionError("the connection was lost")
-        content = self.journal.content(key)
-        if content:
-            link.send(epoch, self.journal.number, 0, content)
-        copied.add(key)
 
     def _need_epoch(self, epoch: int) -> None:
         if self.role.epoch != epoch or self.role.state is not State.LEADING:
@@ -457,15 +431,18 @@ class Replica:
         read = kinds.decode(message.changes, arrays)
         with self._changing:
             self._feeding.add(channel)
-        with self._taking:
+        with self.taking:
             led = self.role.state in (State.LEADING, State.WAITING)
             if message.part & KEEPS:
                 read = iter(self._need_same(list(read)))
             with self._changing:
                 taken = self.role.on_copy(message.epoch, message.number, message.part)
                 self._changing.notify_all()
+            self.freshness.heard(time.monotonic())
             if taken is Taken.BEGIN:
-                self._begin_copy(led)
+                self.kept = KeptState()
+                if led:
+                    self._give_up()
             is_quiet, is_commit = message.part == QUIET, self.role.complete and not message.part
             if taken is Taken.HAVE:
                 read = iter(())
@@ -486,6 +463,11 @@ class Replica:
             )
         return said
 
+    @property
+    def is_fed(self) -> bool:
+        """Whether this server is a standby with all of the state, and the server that leads is connected to it."""
+        return bool(self._feeding) and self.role.state is State.STANDING_BY and self.role.complete
+
     def left(self, channel: wire.Channel) -> None:
         """A connection has ended, and all that came on it is taken."""
         with self._changing:
@@ -505,16 +487,11 @@ class Replica:
                     f"{self.task}: the commits that have come take longer than {_DRAIN_SECONDS:.0f} s.",
                 )
 
-    def _begin_copy(self, led: bool) -> None:
-        self._kept = KeptState()
-        if led:
-            self._give_up()
-
     def _apply(self, change: Change) -> None:
         if change.what == kinds.LINEAGE:
             self.lineage = int(change.about[0])
         else:
-            self._kept.apply(change)
+            self.kept.apply(change)
 
     def _give_up(self) -> None:
         """Another server leads: ends the sessions here, and forgets the state."""

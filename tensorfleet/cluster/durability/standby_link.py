@@ -11,6 +11,8 @@ from __future__ import annotations
 import contextlib
 import socket
 import struct
+import time
+from collections.abc import Callable
 
 from tensorfleet.base import errors
 from tensorfleet.cluster.durability.changes import Changes
@@ -20,6 +22,7 @@ from tensorfleet.cluster.transport.connection import connect
 from tensorfleet.cluster.transport.token import token
 
 _CONNECT_SECONDS, _ASK_SECONDS = 1.0, 0.5
+_SEND_AGAIN_SECONDS, _PAUSE_SECONDS = 1.0, 0.02
 _ANSWER_SECONDS = 10  # the guard gives up a silent standby long before, and closes the connection
 # So many commits may wait for a standby on this machine. Large ones are fewer: they lie in shared memory, of which a
 # connection has four pieces (transport/shared_memory.py).
@@ -78,6 +81,28 @@ class StandbyLink:
         answer = channel.receive()
         if answer.kind == FAILED:
             raise peers.failure(answer)
+
+    def send_again(self, goes_on: Callable[[], bool], epoch: int, number: int, changes: Changes) -> bool:
+        """Sends a commit over a new connection: the old one was cut. False if the standby cannot be reached either.
+
+        Raises FailedPreconditionError if the standby lacks earlier commits: they were lost with their connection.
+        """
+        limit, lacks_commits = time.monotonic() + _SEND_AGAIN_SECONDS, None
+        while goes_on() and time.monotonic() < limit:
+            try:
+                self.reconnect()
+                self.send(epoch, number, 0, changes, wants_answer=True)
+                return True
+            except errors.AbortedError:
+                return False  # it leads, as the caller finds
+            except errors.FailedPreconditionError as error:
+                lacks_commits = error  # or it is still at what came before the cut
+            except (OSError, errors.OpError):
+                lacks_commits = None  # it is not reached yet
+            time.sleep(_PAUSE_SECONDS)
+        if lacks_commits is not None and goes_on():
+            raise lacks_commits
+        return False
 
     def leads_in(self) -> int:
         """The epoch in which the server at the other end leads by now; 0 if it does not, or cannot be asked."""

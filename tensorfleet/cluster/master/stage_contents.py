@@ -6,7 +6,8 @@ from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.passes.partition import Stage, conditions, standing
 from tensorfleet.passes.plan import Branches, Plan
 
-_READS = {"ReadVariableOp", "VarIsInitializedOp", "IsVariableInitialized", "ResourceGather"}
+#: what only looks at variables
+READS = {"ReadVariableOp", "VarIsInitializedOp", "IsVariableInitialized", "ResourceGather"}
 
 
 def given_to(plan: Plan, stage: Stage) -> dict[Tensor, None]:
@@ -30,6 +31,6 @@ def branches_in(plan: Plan, stage: Stage) -> Branches:
 def changes_something(stage: Stage) -> bool:
     """Whether a stage leaves something changed behind, so that to run it twice is not the same as to run it once."""
     return any(
-        (op.spec.stateful or op.spec.updates) and not standing(op) and op.type not in _READS
+        (op.spec.stateful or op.spec.updates) and not standing(op) and op.type not in READS
         for op in stage.ops
     )

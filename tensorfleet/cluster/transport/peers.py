@@ -134,6 +134,11 @@ class Peer:
         """Where the task is, as far as is known."""
         return self._places.leading
 
+    @property
+    def other_places(self) -> list[str]:
+        """Of a durable task the places of the servers that do not lead it, as far as is known."""
+        return self._places.others() if self.places else []
+
     def is_open(self) -> bool:
         """Whether there is a connection to it that nobody uses, and it has not been closed: it was alive a moment ago."""
         with self._lock:
@@ -451,9 +456,8 @@ class Peer:
             self.times_lost += 1
         for channel in idle:
             channel.close()
-        for (
-            channel
-        ) in busy:  # they are closed by those who use them: their numbers must not go to others before
+        # Those who use them close them: their numbers must not go to others before.
+        for channel in busy:
             channel.shut()
         if control is not None:
             control.close()

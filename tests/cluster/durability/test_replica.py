@@ -215,7 +215,7 @@ def test_results_are_forgotten_when_their_steps_are_over(pair):
         for _ in range(50):
             sess.run(add)
         assert len(pair.servers[0].replica.journal.results) <= 2
-        assert len(pair.servers[1].replica._kept.results) <= 2
+        assert len(pair.servers[1].replica.kept.results) <= 2
 
 
 def test_a_server_that_was_given_up_commits_nothing(pair):
