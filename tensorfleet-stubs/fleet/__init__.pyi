@@ -1,6 +1,11 @@
 # Written by tools/make_stubs.py.
 from tensorfleet.api.train.sync_replicas import dropped_gradients as dropped_gradients
 from tensorfleet.cluster.transport.token import secure as secure
+from tensorfleet.fleet.jax_functions import jax_op as jax_op
+from tensorfleet.fleet.jax_parameters import jax_from_checkpoint as jax_from_checkpoint
+from tensorfleet.fleet.jax_parameters import jax_values as jax_values
+from tensorfleet.fleet.jax_parameters import jax_variables as jax_variables
+from tensorfleet.fleet.optax_optimizer import OptaxOptimizer as OptaxOptimizer
 from tensorfleet.fleet.placement import explain_placement as explain_placement
 from tensorfleet.fleet.staleness import StalenessOptimizer as StalenessOptimizer
 from tensorfleet.fleet.statistics import stats as stats
