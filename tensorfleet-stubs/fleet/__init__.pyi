@@ -4,10 +4,10 @@ from tensorfleet.api.train.dropped_gradients import dropped_gradients as dropped
 from tensorfleet.cluster.transport.token import secure as secure
 from tensorfleet.fleet.consistency.optimizer import FleetOptimizer as _Optimizer
 from tensorfleet.fleet.durable import durable as durable
-from tensorfleet.fleet.jax_op import jax_op as jax_op
-from tensorfleet.fleet.jax_variables import jax_from_checkpoint as jax_from_checkpoint
-from tensorfleet.fleet.jax_variables import jax_values as jax_values
-from tensorfleet.fleet.jax_variables import jax_variables as jax_variables
+from tensorfleet.fleet.jax_functions import jax_op as jax_op
+from tensorfleet.fleet.jax_parameters import jax_from_checkpoint as jax_from_checkpoint
+from tensorfleet.fleet.jax_parameters import jax_values as jax_values
+from tensorfleet.fleet.jax_parameters import jax_variables as jax_variables
 from tensorfleet.fleet.optax_optimizer import OptaxOptimizer as OptaxOptimizer
 from tensorfleet.fleet.placement import explain_placement as explain_placement
 from tensorfleet.fleet.stale_reads import stale_reads as stale_reads
