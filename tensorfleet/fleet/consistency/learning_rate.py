@@ -39,7 +39,9 @@ class RateScaling:
         whole: Tensor = cast(gradients, np.float32) / np.float32(self.workers)
         if not self.warm_up_steps or step is None:
             return whole
-        part: Tensor = apply("Minimum", cast(step, np.float32) / np.float32(self.warm_up_steps), np.float32(1))
+        part: Tensor = apply(
+            "Minimum", cast(step, np.float32) / np.float32(self.warm_up_steps), np.float32(1)
+        )
         rising: Tensor = 1.0 + (whole - 1.0) * part
         return rising
 
