@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tensorfleet.base import errors, logging
 from tensorfleet.cluster.durability import changes as kinds
-from tensorfleet.cluster.durability.changes import Change, Changes, Key
+from tensorfleet.cluster.durability.changes import Change, Changes
 from tensorfleet.cluster.durability.freshness import Freshness
 from tensorfleet.cluster.durability.journal import Journal
 from tensorfleet.cluster.durability.kept_state import KeptState
