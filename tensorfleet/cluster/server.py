@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import contextlib
 import json
-import os
 import secrets
 import signal
 import socket
@@ -18,7 +17,7 @@ import numpy as np
 
 from tensorfleet.base import counters, errors, logging, settings
 from tensorfleet.base.naming import export
-from tensorfleet.cluster import messages
+from tensorfleet.cluster import messages, process_servers
 from tensorfleet.cluster.durability import stale_reads
 from tensorfleet.cluster.durability.replica import Replica
 from tensorfleet.cluster.durability.role import State
@@ -51,31 +50,8 @@ if TYPE_CHECKING:
 
 _LEAVING_SECONDS = 1.0  # for the other connections of a client that has gone to close by themselves
 _CLIENT_SILENCE_FACTOR = 8  # times the silence allowed to a task: a client may be busy computing
-_servers: dict[str, Server] = {}
-_ended: set[str] = set()  # targets of servers whose `join` has returned
-_lock = threading.Lock()
 # What a server that does not lead its task refuses.
 _FOR_LEADERS = {messages.REGISTER, messages.PUSH, messages.RESET, messages.DESCRIBE}
-
-
-def server_at(target: str) -> Server | None:
-    """The server of this process with that target."""
-    return _servers.get(target)
-
-
-def servers() -> list[Server]:
-    """The servers of this process."""
-    return list(_servers.values())
-
-
-def any_has_ended() -> bool:
-    """Whether the `join` of a server of this process has returned, and no server at another target was made since."""
-    return bool(_ended) and _ended.issuperset(_servers)
-
-
-def has_ended(target: str) -> bool:
-    """Whether the server with that target was of this process, and its `join` has returned."""
-    return target in _ended and target not in _servers
 
 
 def serve_on() -> None:
@@ -84,7 +60,7 @@ def serve_on() -> None:
     Others may still need what it holds: a chief saves after it has said that it is done.
     """
     task = settings.SERVES()
-    for server in list(_servers.values()):
+    for server in process_servers.servers():
         if task == f"{server.job}/{server.index}":
             server._notices.tell_others()
             server.join()
@@ -138,8 +114,7 @@ class Server:
         self._sockets = self._bind()
         self._listener: Listener | None = None
         self._target = f"grpc://{self.cluster.task_address(self.job, self.index)}"
-        with _lock:
-            _servers[self._target] = self
+        process_servers.add(self)
         self._started = False
         if start and (places := told_places(self.task, self.cluster.task_address(self.job, self.index))):
             self.make_durable(places, State.WAITING)
@@ -450,7 +425,7 @@ class Server:
         finally:
             if main:
                 signal.signal(signal.SIGTERM, previous)
-        _ended.add(self._target)
+        process_servers.end(self)
         self.stop()
         if orphaned is not None:
             logging.error("%s", orphaned)
@@ -475,9 +450,7 @@ class Server:
         """Stops serving: closes every connection, wakes every wait, frees the state."""
         self._stopping.set()
         peers.serves_no_more(self.task)
-        with _lock:
-            if _servers.get(self._target) is self:
-                del _servers[self._target]
+        process_servers.remove(self)
         if self._listener is not None:
             self._listener.close()
         else:
@@ -508,18 +481,6 @@ class Server:
     def __del__(self) -> None:
         if getattr(self, "_sockets", None) and not self._stopping.is_set() and not self._started:
             self.stop()
-
-
-def _forked() -> None:
-    """A forked process has no servers: it reaches those of the one that forked it as any other does."""
-    global _lock
-    _lock = threading.Lock()
-    for server in _servers.values():
-        server._abandon_after_fork()
-    _servers.clear()
-
-
-os.register_at_fork(after_in_child=_forked)
 
 
 def _largest_frame() -> int:

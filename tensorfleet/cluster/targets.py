@@ -19,7 +19,7 @@ from tensorfleet.cluster.membership.address_rewriting import moved
 from tensorfleet.cluster.membership.shutdown import end_script
 from tensorfleet.cluster.membership.spec import ClusterSpec
 from tensorfleet.cluster.messages import Ping, Reset, Stop, Welcome
-from tensorfleet.cluster.server import has_ended, server_at
+from tensorfleet.cluster.process_servers import has_ended, server_at
 from tensorfleet.cluster.transport.peers import Peer, peer
 from tensorfleet.graph.graph import Graph
 from tensorfleet.runtime.engine import CLOSED, LocalEngine

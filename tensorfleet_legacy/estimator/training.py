@@ -12,7 +12,8 @@ from tensorfleet.api.train.hooks import SecondOrStepTimer
 from tensorfleet.api.train.hooks_saving import CheckpointSaverListener
 from tensorfleet.base import errors, logging
 from tensorfleet.base import run_status as status
-from tensorfleet.cluster.server import Server, server_at
+from tensorfleet.cluster.process_servers import server_at
+from tensorfleet.cluster.server import Server
 from tensorfleet.graph.scopes import GraphKeys
 from tensorfleet_legacy.estimator.estimator import Estimator
 from tensorfleet_legacy.estimator.estimator_export import for_checkpoints

@@ -101,8 +101,8 @@ def _training_is_over(error: BaseException) -> bool:
 
 def _is_after_the_end() -> bool:
     """Whether the script's server has ended with its cluster. In TensorFlow its `join` would not have returned."""
-    server = sys.modules.get("tensorfleet.cluster.server")
-    return server is not None and server.any_has_ended()
+    servers = sys.modules.get("tensorfleet.cluster.process_servers")
+    return servers is not None and servers.any_has_ended()
 
 
 def _serve_on() -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from tensorfleet.base import settings
 from tensorfleet.base.devices import DeviceSpec
 from tensorfleet.cluster.master.master import ClusterEngine
+from tensorfleet.cluster.process_servers import servers
 from tensorfleet.runtime.engine import LocalEngine
 
 if TYPE_CHECKING:
@@ -41,8 +42,6 @@ def server_here(server: Server | None) -> Server | None:
     """The server that was asked, or else one of this process."""
     if server is not None:
         return server
-    from tensorfleet.cluster.server import servers
-
     return next(iter(servers()), None)
 
 

@@ -141,9 +141,9 @@ def test_variables_in_packs_are_counted_as_others_are(target):
 
 
 def _stores(target):
-    from tensorfleet.cluster import server
+    from tensorfleet.cluster.process_servers import servers
 
-    return [s for one in server.servers() for s in one.resources.of_kind("variable")]
+    return [s for one in servers() for s in one.resources.of_kind("variable")]
 
 
 def test_a_step_that_updates_variables_of_two_servers_counts_once_and_the_most(target):
