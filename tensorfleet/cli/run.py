@@ -32,6 +32,7 @@ from tensorfleet.cli.run_events import (
     Found,
     LauncherCall,
     Lost,
+    NeverStarted,
     PrintedLine,
     Restart,
     RunEvent,
@@ -51,16 +52,6 @@ _REDRAW_SECONDS = 0.5  # of the status line
 _MAX_UNPRINTED_LINES = 10_000  # then tasks wait: a slow terminal must not fill the memory
 _BROKEN_PIPE = 128 + signal.SIGPIPE
 _CANNOT_START = 127  # as shells say it
-
-
-class _NeverStarted:
-    """Stands for a task that its engine could not start."""
-
-    pid = 0
-    where = "not started"
-
-    def send(self, number: int) -> None:
-        """There is nothing to end."""
 
 
 class Launcher:
@@ -425,7 +416,7 @@ class Launcher:
             self._start(label)
         except (EngineError, OSError) as error:
             self._output.note(f"{label} cannot be started: {error}")
-            self._running[label] = _NeverStarted()
+            self._running[label] = NeverStarted()
             self.on_exit(label, _CANNOT_START)
         else:
             self._moves.announce({label: self._tasks[label] for label in self._policy.running})

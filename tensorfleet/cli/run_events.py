@@ -63,3 +63,13 @@ class LauncherCall(NamedTuple):
 
 
 RunEvent: TypeAlias = PrintedLine | Exit | Found | UserSignal | UserNote | Restart | Lost | LauncherCall
+
+
+class NeverStarted:
+    """Stands for a task that its engine could not start."""
+
+    pid = 0
+    where = "not started"
+
+    def send(self, number: int) -> None:
+        """There is nothing to end."""

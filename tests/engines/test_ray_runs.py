@@ -245,7 +245,9 @@ def test_a_run_is_scaled_up_and_down_and_gives_its_room_back(cluster, script, tm
         fewer = launching.run(tmp_path, "scale", "scaled", "--workers", "1")
         assert fewer.code == 0, fewer.stderr
         run.read_until("has left.", 2)
-        with others_hold(cluster, 4):  # all but the room of the two tasks that are left
+        with others_hold(
+            cluster, 2, nodes=1
+        ):  # four tasks on three nodes of two processors leave none of them free
             run.process.send_signal(signal.SIGINT)
             assert run.end().code == 130
 
