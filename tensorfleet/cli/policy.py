@@ -40,21 +40,21 @@ class Send(NamedTuple):
     number: int
 
 
-class Release(NamedTuple):
+class GiveBack(NamedTuple):
     """Give the place of a task back: it is not wanted any more."""
 
     label: str
 
 
 #: what is to be done
-Action: TypeAlias = Start | Seek | Send | Release
+Action: TypeAlias = Start | Seek | Send | GiveBack
 
 
 class ScaleError(Exception):
     """A run cannot have that number of workers. The text is for the user."""
 
 
-class Scaled(NamedTuple):
+class ScaleResult(NamedTuple):
     """What a run does to get another number of workers."""
 
     actions: list[Action]
@@ -216,7 +216,7 @@ class Policy:
         task.seeking, task.running, task.code, task.started = False, True, None, now
         return [Start(label)]
 
-    def on_scale(self, count: int, now: float) -> Scaled:
+    def on_scale(self, count: int, now: float) -> ScaleResult:
         """The user wants so many of the workers that may come and go. Raises ScaleError."""
         workers = [label for label, task in self.tasks.items() if task.elastic]
         self._check_scale(count, workers)
@@ -224,10 +224,10 @@ class Policy:
         sought = [label for label in workers[count:] if self.tasks[label].seeking]
         leaving = [label for label in workers[count:] if self._park(self.tasks[label], now)]
         actions: list[Action] = [Send(label, signal.SIGTERM) for label in leaving]
-        actions += [Release(label) for label in sought]
+        actions += [GiveBack(label) for label in sought]
         # One that still leaves comes back when it has left.
         actions += [Seek(label) for label in joining if self.tasks[label].seeking]
-        return Scaled(actions, joining, leaving)
+        return ScaleResult(actions, joining, leaving)
 
     def is_leaving(self, label: str) -> bool:
         """Whether the end of a worker is no failure: it was told to leave, or somebody has started it by hand."""
@@ -286,7 +286,7 @@ class Policy:
         task.seeking, task.quick_deaths = not task.parked and not self._has_finished(""), 0
         if task.seeking:
             return [Seek(label)]
-        return [] if was_guest else [Release(label)]
+        return [] if was_guest else [GiveBack(label)]
 
     def on_restart(self, label: str, now: float) -> list[Action]:
         """The guard wants a standby in the place of one of the two servers of a durable task."""

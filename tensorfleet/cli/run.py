@@ -24,7 +24,7 @@ from tensorfleet.cli.failure import Reason, lost_in, reason_in, report
 from tensorfleet.cli.moves import Moves
 from tensorfleet.cli.output import JsonOutput, Output, Progress, log_path
 from tensorfleet.cli.plan import INSPECT, LOG_FORMAT, MADE, NOTICE, STAYS, TOKEN, Place, Task
-from tensorfleet.cli.policy import LEAVE_SECONDS, Action, Failure, Policy, Release, Seek, Send, Start
+from tensorfleet.cli.policy import LEAVE_SECONDS, Action, Failure, GiveBack, Policy, Seek, Send, Start
 from tensorfleet.cli.registry import Entry
 from tensorfleet.cli.replicas import ServerPair
 from tensorfleet.cli.run_events import (
@@ -397,7 +397,7 @@ class Launcher:
                 self._running[action.label].send(action.number)
         elif isinstance(action, Seek):
             self._seek(action.label)
-        elif isinstance(action, Release):
+        elif isinstance(action, GiveBack):
             self._engine.release(action.label)
         else:
             self._start_again(action.label)

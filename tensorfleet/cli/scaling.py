@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from tensorfleet.cli.control import STILL_AT_IT_SECONDS, Answer, ControlError
-from tensorfleet.cli.policy import Action, Policy, Scaled, ScaleError
+from tensorfleet.cli.policy import Action, Policy, ScaleError, ScaleResult
 
 #: what the launcher is to do at a time, decided in its own thread
 Decision: TypeAlias = Callable[[float], list[Action]]
@@ -43,7 +43,7 @@ class Scaling:
 
     def answer(self, request: ScaleRequest) -> Generator[Answer, None, None]:
         """Scales, and tells what becomes of it."""
-        decided: queue.SimpleQueue[Scaled | ScaleError] = queue.SimpleQueue()
+        decided: queue.SimpleQueue[ScaleResult | ScaleError] = queue.SimpleQueue()
         self._call(lambda now: self._decide(request.workers, now, decided))
         outcome = None
         while outcome is None:
@@ -57,7 +57,7 @@ class Scaling:
         yield from self._follow(outcome, request.wait_seconds)
 
     def _decide(
-        self, workers: int, now: float, decided: queue.SimpleQueue[Scaled | ScaleError]
+        self, workers: int, now: float, decided: queue.SimpleQueue[ScaleResult | ScaleError]
     ) -> list[Action]:
         try:
             scaled = self._policy.on_scale(workers - self._others, now)
@@ -68,7 +68,7 @@ class Scaling:
         decided.put(scaled)
         return scaled.actions
 
-    def _follow(self, scaled: Scaled, wait_seconds: int) -> Generator[Answer, None, None]:
+    def _follow(self, scaled: ScaleResult, wait_seconds: int) -> Generator[Answer, None, None]:
         """Tells who has come and who has left."""
         missing = [*scaled.joining, *scaled.leaving]
         limit = time.monotonic() + wait_seconds
@@ -88,7 +88,7 @@ class Scaling:
         yield from self._not_done(scaled, missing, wait_seconds)
 
     def _not_done(
-        self, scaled: Scaled, missing: list[str], wait_seconds: int
+        self, scaled: ScaleResult, missing: list[str], wait_seconds: int
     ) -> Generator[Answer, None, None]:
         coming = [label for label in missing if label in scaled.joining]
         if coming and wait_seconds:
@@ -100,10 +100,10 @@ class Scaling:
             yield {"note": f"{' and '.join(missing)} {'are' if len(missing) > 1 else 'is'} still at it."}
 
 
-def _spoken(workers: int, scaled: Scaled) -> str:
+def _spoken(workers: int, scaled: ScaleResult) -> str:
     parts = [f"{' and '.join(labels)} {verb}" for labels, verb in _changes(scaled) if labels]
     return f"Scaled to {workers} worker{'s' if workers > 1 else ''}: {'; '.join(parts) or 'nothing changes'}."
 
 
-def _changes(scaled: Scaled) -> list[tuple[list[str], str]]:
+def _changes(scaled: ScaleResult) -> list[tuple[list[str], str]]:
     return [(scaled.joining, "to join"), (scaled.leaving, "told to save and leave")]

@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from tensorfleet.cli.policy import Policy, Release, ScaleError, Seek, Send, Start
+from tensorfleet.cli.policy import GiveBack, Policy, ScaleError, Seek, Send, Start
 
 TERM, KILL, INT = signal.SIGTERM, signal.SIGKILL, signal.SIGINT
 
@@ -217,10 +217,10 @@ def test_a_run_that_is_scaled_to_fewer_workers_tells_the_last_ones_to_leave():
     policy = scalable(workers=4, begins=4)
     told = [Send("worker/2", TERM), Send("worker/3", TERM)]
     assert policy.on_scale(2, 1.0) == (told, [], ["worker/2", "worker/3"])
-    assert policy.on_exit("worker/2", 143, 2.0) == [Release("worker/2")]
+    assert policy.on_exit("worker/2", 143, 2.0) == [GiveBack("worker/2")]
     assert policy.deadline == 12.0
     assert policy.on_time(12.0) == [Send("worker/3", KILL)]
-    assert policy.on_exit("worker/3", -KILL, 12.1) == [Release("worker/3")]
+    assert policy.on_exit("worker/3", -KILL, 12.1) == [GiveBack("worker/3")]
     assert policy.failure is None and policy.running == ["ps/0", "worker/0", "worker/1"]
     policy.on_exit("worker/0", 0, 13.0)
     assert policy.on_exit("worker/1", 0, 14.0) == [Send("ps/0", TERM)]
@@ -236,7 +236,7 @@ def test_a_worker_that_is_wanted_again_while_it_leaves_comes_back_when_it_has_le
 def test_a_place_that_comes_when_the_worker_is_not_wanted_any_more_is_not_used():
     policy = scalable(workers=2, begins=1)
     policy.on_scale(2, 1.0)
-    assert policy.on_scale(1, 2.0) == ([Release("worker/1")], [], [])
+    assert policy.on_scale(1, 2.0) == ([GiveBack("worker/1")], [], [])
     assert policy.on_place("worker/1", 3.0) == []
 
 

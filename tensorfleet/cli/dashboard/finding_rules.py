@@ -37,7 +37,7 @@ Severity = Literal["info", "warning", "serious"]
 
 
 @dataclass(frozen=True, slots=True)
-class Observation:
+class RunObservation:
     """What a rule says about one task, or about the run."""
 
     kind: str
@@ -49,7 +49,7 @@ class Observation:
     is_sudden: bool = False
 
 
-_Rule: TypeAlias = Callable[[FleetView], Iterator[Observation]]
+_Rule: TypeAlias = Callable[[FleetView], Iterator[RunObservation]]
 
 
 def rates_in(fleet: FleetView) -> Iterator[tuple[TaskView, TaskRates]]:
@@ -80,7 +80,7 @@ def shown_share(share: float) -> str:
 # -- Servers ----------------------------------------------------------------------------------------------------------
 
 
-def hot_server(fleet: FleetView) -> Iterator[Observation]:
+def hot_server(fleet: FleetView) -> Iterator[RunObservation]:
     """One parameter server carries much more than the others."""
     load = loads({view.label: rates for view, rates in rates_in(fleet)}, fleet.servers)
     label, ratio = hottest(load)
@@ -90,7 +90,7 @@ def hot_server(fleet: FleetView) -> Iterator[Observation]:
     text = f"{label} carries {shown_share(share)} of the bytes of the {len(load)} parameter servers ({ratio:.2g} times the mean)"
     cause, advice = _cause_of_heat(fleet.tasks[label], len(load))
     severity: Severity = "serious" if ratio >= _VERY_HOT_RATIO else "warning"
-    yield Observation("hot_server", severity, label, f"{text}{cause}.", advice)
+    yield RunObservation("hot_server", severity, label, f"{text}{cause}.", advice)
 
 
 def _cause_of_heat(view: TaskView, servers: int) -> tuple[str, str]:
@@ -129,12 +129,12 @@ def _with_slots(traffic: dict[str, float]) -> dict[str, float]:
     return result
 
 
-def busy_server(fleet: FleetView) -> Iterator[Observation]:
+def busy_server(fleet: FleetView) -> Iterator[RunObservation]:
     """A parameter server has no more CPU."""
     for view, rates in rates_in(fleet):
         cores = rates.newest.process.cores
         if view.is_server and cores and rates.cpu >= _BUSY_CORES * cores:
-            yield Observation(
+            yield RunObservation(
                 "busy_server",
                 "warning",
                 view.label,
@@ -143,7 +143,7 @@ def busy_server(fleet: FleetView) -> Iterator[Observation]:
             )
 
 
-def whole_reads(fleet: FleetView) -> Iterator[Observation]:
+def whole_reads(fleet: FleetView) -> Iterator[RunObservation]:
     """Workers read all of a large variable and change little of it."""
     for view, rates in rates_in(fleet):
         for name, use in rates.variables.items():
@@ -151,7 +151,7 @@ def whole_reads(fleet: FleetView) -> Iterator[Observation]:
             is_whole = use.read_bytes >= 0.9 * use.reads * variable.bytes > 0
             is_one_sided = 0 < use.update_bytes * _ONE_SIDED <= use.read_bytes
             if is_whole and is_one_sided and variable.bytes >= 1e6 and use.read_bytes >= 1e6:
-                yield Observation(
+                yield RunObservation(
                     "whole_reads",
                     "warning",
                     view.label,
@@ -244,10 +244,10 @@ _WHERE = {
 }
 
 
-def straggler(fleet: FleetView) -> Iterator[Observation]:
+def straggler(fleet: FleetView) -> Iterator[RunObservation]:
     """A worker is slower than the others."""
     for worker in slow_workers(fleet):
-        yield Observation(
+        yield RunObservation(
             "straggler",
             "serious" if worker.ratio >= _VERY_SLOW_RATIO else "warning",
             worker.label,
@@ -257,7 +257,7 @@ def straggler(fleet: FleetView) -> Iterator[Observation]:
         )
 
 
-def stuck_worker(fleet: FleetView) -> Iterator[Observation]:
+def stuck_worker(fleet: FleetView) -> Iterator[RunObservation]:
     """A worker ends no step although it has ended many before."""
     for view, rates in workers_in(fleet):
         expected = rates.steps * rates.recent_seconds
@@ -265,7 +265,7 @@ def stuck_worker(fleet: FleetView) -> Iterator[Observation]:
             continue
         waits = rates.newest.waits_for
         why = f": it waits for {waits[0]} for {waits[1]:.0f} s" if waits else ""
-        yield Observation(
+        yield RunObservation(
             "stuck_worker",
             "warning",
             view.label,
@@ -279,12 +279,12 @@ def _share_of_time(rates: TaskRates, part: str) -> float:
     return min(rates.part_seconds.get(part, 0.0) * rates.steps, rates.parts.get(part, 0.0))
 
 
-def waits_for_input(fleet: FleetView) -> Iterator[Observation]:
+def waits_for_input(fleet: FleetView) -> Iterator[RunObservation]:
     """A worker waits for its data."""
     for view, rates in workers_in(fleet):
         share = _share_of_time(rates, "input")
         if share >= _INPUT_SHARE:
-            yield Observation(
+            yield RunObservation(
                 "waits_for_input",
                 "serious" if share >= _BAD_INPUT_SHARE else "warning",
                 view.label,
@@ -293,7 +293,7 @@ def waits_for_input(fleet: FleetView) -> Iterator[Observation]:
             )
 
 
-def waits_for_others(fleet: FleetView) -> Iterator[Observation]:
+def waits_for_others(fleet: FleetView) -> Iterator[RunObservation]:
     """Workers of a synchronous training wait for each other."""
     workers = workers_in(fleet)
     waiting = [
@@ -307,7 +307,7 @@ def waits_for_others(fleet: FleetView) -> Iterator[Observation]:
     slow = [worker.label for worker in slow_workers(fleet)]
     for_whom = f", mostly for {' and '.join(slow[:3])}" if slow else ""
     count = len(workers)
-    yield Observation(
+    yield RunObservation(
         "waits_for_others",
         "warning",
         None,
@@ -317,7 +317,7 @@ def waits_for_others(fleet: FleetView) -> Iterator[Observation]:
     )
 
 
-def stale_gradients(fleet: FleetView) -> Iterator[Observation]:
+def stale_gradients(fleet: FleetView) -> Iterator[RunObservation]:
     """Gradients are older than the number of workers explains."""
     counts: dict[str, dict[int, float]] = {}
     for _, rates in rates_in(fleet):
@@ -333,7 +333,7 @@ def stale_gradients(fleet: FleetView) -> Iterator[Observation]:
             continue
         mean = sum(age * count for age, count in ages.items()) / number
         if mean > _STALE_RATIO * usual:
-            yield Observation(
+            yield RunObservation(
                 "stale_gradients",
                 "warning",
                 worker,
@@ -357,7 +357,7 @@ def percentile(counts: dict[int, float], fraction: float) -> int:
 # -- Queues, processes ------------------------------------------------------------------------------------------------
 
 
-def queue_waits(fleet: FleetView) -> Iterator[Observation]:
+def queue_waits(fleet: FleetView) -> Iterator[RunObservation]:
     """A queue is empty and somebody waits for elements, or full and somebody waits for room."""
     for view, rates in rates_in(fleet):
         for name, use in rates.queues.items():
@@ -365,7 +365,7 @@ def queue_waits(fleet: FleetView) -> Iterator[Observation]:
             if "sync_token" in name:
                 continue  # waiting there is how workers of a synchronous training wait for each other
             if queue.size == 0 and use.dequeue_waits >= _QUEUE_WAIT:
-                yield Observation(
+                yield RunObservation(
                     f"queue_empty {name}",
                     "warning",
                     view.label,
@@ -373,7 +373,7 @@ def queue_waits(fleet: FleetView) -> Iterator[Observation]:
                     "Fill it faster: more threads in `tf.train.QueueRunner` or `tf.train.batch`, or less work for each element.",
                 )
             elif queue.capacity and queue.size >= queue.capacity and use.enqueue_waits >= _QUEUE_WAIT:
-                yield Observation(
+                yield RunObservation(
                     f"queue_full {name}",
                     "info",
                     view.label,
@@ -382,11 +382,11 @@ def queue_waits(fleet: FleetView) -> Iterator[Observation]:
                 )
 
 
-def no_answer(fleet: FleetView) -> Iterator[Observation]:
+def no_answer(fleet: FleetView) -> Iterator[RunObservation]:
     """A task does not answer, or has died."""
     for view in fleet.tasks.values():
         if view.state == "silent":
-            yield Observation(
+            yield RunObservation(
                 "silent",
                 "serious",
                 view.label,
@@ -395,7 +395,7 @@ def no_answer(fleet: FleetView) -> Iterator[Observation]:
                 is_sudden=True,
             )
         elif view.state == "dead" and not view.is_launched:
-            yield Observation(
+            yield RunObservation(
                 "dead",
                 "serious",
                 view.label,
@@ -405,7 +405,7 @@ def no_answer(fleet: FleetView) -> Iterator[Observation]:
             )
         elif view.state in ("dead", "failed"):
             how = "was killed" if view.state == "dead" else "has failed"
-            yield Observation(
+            yield RunObservation(
                 "dead",
                 "serious",
                 view.label,
@@ -415,12 +415,12 @@ def no_answer(fleet: FleetView) -> Iterator[Observation]:
             )
 
 
-def restarted(fleet: FleetView) -> Iterator[Observation]:
+def restarted(fleet: FleetView) -> Iterator[RunObservation]:
     """A task was started again a short time ago."""
     for view in fleet.tasks.values():
         if view.restarts and view.is_running and (view.uptime or 0.0) < _RESTARTED_SECONDS:
             times = "" if view.restarts == 1 else f", {view.restarts} times in all"
-            yield Observation(
+            yield RunObservation(
                 "restarted",
                 "warning",
                 view.label,
@@ -430,7 +430,7 @@ def restarted(fleet: FleetView) -> Iterator[Observation]:
             )
 
 
-def memory_growth(fleet: FleetView) -> Iterator[Observation]:
+def memory_growth(fleet: FleetView) -> Iterator[RunObservation]:
     """A task takes more and more memory."""
     for view, rates in rates_in(fleet):
         memory = rates.newest.process.memory_bytes
@@ -438,7 +438,7 @@ def memory_growth(fleet: FleetView) -> Iterator[Observation]:
             continue  # starting takes memory
         growth = min(rates.memory_growth, view.rates.memory_growth)
         if growth >= max(_MIN_GROWTH_BYTES, _GROWTH_SHARE * memory):
-            yield Observation(
+            yield RunObservation(
                 "memory_growth",
                 "warning",
                 view.label,

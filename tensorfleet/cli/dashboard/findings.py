@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tensorfleet.cli.dashboard.finding_rules import RULES, Observation, slow_workers
+from tensorfleet.cli.dashboard.finding_rules import RULES, RunObservation, slow_workers
 from tensorfleet.cli.dashboard.overview import FleetView, Json
 
 _APPEARS_AFTER = 2  # views in a row
@@ -21,7 +21,7 @@ _ORDER = {"serious": 0, "warning": 1, "info": 2}
 class RunFinding:
     """A finding that is shown."""
 
-    observation: Observation
+    observation: RunObservation
     since: float
 
     def json(self) -> Json:
@@ -39,7 +39,7 @@ class RunFinding:
 
 @dataclass(slots=True)
 class _Seen:
-    observation: Observation
+    observation: RunObservation
     first: float
     last: float
     times: int = 1
@@ -95,7 +95,7 @@ class FindingBoard:
             self._changes.append(seen.observation.text)
 
 
-def findings_in(fleet: FleetView) -> list[Observation]:
+def findings_in(fleet: FleetView) -> list[RunObservation]:
     """Everything that is to be said about one view of the fleet."""
     return [observation for rule in RULES for observation in rule(fleet)]
 

@@ -21,7 +21,7 @@ from tensorfleet.cluster.durability.results import RequestName, failure_of, valu
 from tensorfleet.cluster.durability.role import Action, Role, State, Taken, given_up
 from tensorfleet.cluster.durability.stage_run import StageRun
 from tensorfleet.cluster.durability.standby_link import StandbyLink
-from tensorfleet.cluster.durability.state_copy import StateCopy
+from tensorfleet.cluster.durability.state_transfer import StateTransfer
 from tensorfleet.cluster.messages import (
     KEEPS,
     QUIET,
@@ -70,7 +70,7 @@ class Replica:
         self.taking = threading.Lock()
         self._link: StandbyLink | None = None
         #: a standby that does not have all of the state yet, and what it has
-        self._copying: StateCopy | None = None
+        self._copying: StateTransfer | None = None
         #: of a standby: the connections on which the state and the commits come
         self._feeding: set[wire.Channel] = set()
         #: of a standby: whether it may answer reads
@@ -343,7 +343,7 @@ class Replica:
         logging.warning("%s: its standby lacks commits, and gets all of the state again.", self.task)
         try:
             link.reconnect()
-            copy = StateCopy(link, self.journal, self.role.epoch)
+            copy = StateTransfer(link, self.journal, self.role.epoch)
             copy.begin(self.lineage)
             copy.end()
         except (OSError, errors.OpError):
@@ -394,7 +394,7 @@ class Replica:
     def _copy_to(self, address: str, epoch: int) -> int:
         """Copies the state to a new standby, resource by resource, while stages run between. Gives the bytes."""
         link, journal = StandbyLink(address), self.journal
-        copy = StateCopy(link, journal, epoch)
+        copy = StateTransfer(link, journal, epoch)
         try:
             link.reconnect()
             with journal.lock:

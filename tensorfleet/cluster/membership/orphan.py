@@ -36,7 +36,7 @@ def limit() -> float:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class OrphanVerdict:
     """A line for the log, and whether the server ends with it."""
 
     line: str
@@ -58,7 +58,7 @@ class OrphanPolicy:
         in_use: bool,
         now: float,
         stays: bool = False,
-    ) -> Verdict | None:
+    ) -> OrphanVerdict | None:
         """What follows from a look: the awaited tasks that do not answer, those that do, whether other clients are here.
 
         A server that `stays` waits for its launcher to end it, also when all other tasks have finished.
@@ -70,7 +70,7 @@ class OrphanPolicy:
             return None
         alone = now - self._needed
         if self._limit and alone >= self._limit:
-            return Verdict(
+            return OrphanVerdict(
                 f"{self._task} ends by itself, with exit code {EXIT_CODE}: nobody has used it for {_span(alone)}, and "
                 f"{self._reason(missing, now)}. {LIMIT} sets this time; 0 means never.",
                 ends=True,
@@ -78,7 +78,7 @@ class OrphanPolicy:
         if not missing or now - self._told < NOTICE_SECONDS:
             return None
         self._told = now
-        return Verdict(
+        return OrphanVerdict(
             f"{self._task} waits for {self._names(missing, now)}.{self._outlook(alone)}", ends=False
         )
 

@@ -3,7 +3,7 @@
 import pytest
 
 import tensorfleet as tf
-from tensorfleet.cli.dashboard.finding_rules import Observation
+from tensorfleet.cli.dashboard.finding_rules import RunObservation
 from tensorfleet.cli.dashboard.findings import FindingBoard, findings_in, stragglers
 from tensorfleet.cli.dashboard.overview import FleetView, TaskView
 from tests.cli.dashboard.views import view_of
@@ -76,7 +76,7 @@ def rule(monkeypatch):
 
 def test_a_mean_is_shown_when_it_is_true_twice_in_a_row(rule):
     board = FindingBoard()
-    hot = Observation("hot_server", "warning", "ps/0", "hot", "cool it")
+    hot = RunObservation("hot_server", "warning", "ps/0", "hot", "cool it")
     shown = []
     for i, is_true in enumerate([True, False, True, False, True, True, True]):
         rule[:] = [hot] if is_true else []
@@ -87,7 +87,7 @@ def test_a_mean_is_shown_when_it_is_true_twice_in_a_row(rule):
 def test_the_newest_text_and_the_first_time_are_shown(rule):
     board = FindingBoard()
     for i in range(5):
-        rule[:] = [Observation("hot_server", "warning", "ps/0", f"{i} %", "cool it")]
+        rule[:] = [RunObservation("hot_server", "warning", "ps/0", f"{i} %", "cool it")]
         shown = board.update(FleetView(float(i)))
     assert [(f.json()["text"], f.json()["since"]) for f in shown] == [("4 %", 0.0)]
 
@@ -95,7 +95,7 @@ def test_the_newest_text_and_the_first_time_are_shown(rule):
 def test_the_most_serious_come_first_and_not_all_of_two_hundred(rule):
     board = FindingBoard()
     rule[:] = [
-        Observation(
+        RunObservation(
             "straggler", "warning" if i < 100 else "serious", f"worker/{i}", "slow", "", is_sudden=True
         )
         for i in range(200)
@@ -113,8 +113,8 @@ def test_the_advice_names_only_what_exists():
 
 def test_a_task_that_died_comes_before_an_older_mean(rule):
     board = FindingBoard()
-    hot = Observation("hot_server", "serious", "ps/0", "hot", "cool it")
-    dead = Observation("dead", "serious", "worker/1", "dead", "look", is_sudden=True)
+    hot = RunObservation("hot_server", "serious", "ps/0", "hot", "cool it")
+    dead = RunObservation("dead", "serious", "worker/1", "dead", "look", is_sudden=True)
     for i in range(3):
         rule[:] = [hot, dead] if i else [hot]
         shown = board.update(FleetView(float(i)))

@@ -8,7 +8,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tensorfleet.cli.dashboard import metrics
-from tensorfleet.cli.dashboard.finding_rules import Observation
+from tensorfleet.cli.dashboard.finding_rules import RunObservation
 from tensorfleet.cli.dashboard.findings import RunFinding
 from tensorfleet.cli.dashboard.overview import FleetView, TaskView
 from tensorfleet.cli.dashboard.snapshots import snapshot_of
@@ -16,7 +16,7 @@ from tests.cli.dashboard.views import view_of
 from tests.support.simulated_fleet import SimulatedFleet
 from tests.support.sources import ROOT
 
-FINDINGS = [RunFinding(Observation("queue_empty batch", "warning", "worker/0", "text", "advice"), 1.0)]
+FINDINGS = [RunFinding(RunObservation("queue_empty batch", "warning", "worker/0", "text", "advice"), 1.0)]
 
 
 def parsed(fleet, findings=()):

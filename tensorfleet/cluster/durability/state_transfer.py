@@ -13,7 +13,7 @@ from tensorfleet.cluster.messages import BEGINS, ENDS
 
 
 @dataclass
-class StateCopy:
+class StateTransfer:
     """One copy of the state to one standby. The caller of each method holds the journal's lock.
 
     Methods raise OSError or OpError when the standby cannot be reached or refuses.
