@@ -14,15 +14,12 @@ from typing import TYPE_CHECKING
 from tensorfleet.base import errors, logging, settings
 from tensorfleet.fleet.consistency.machine import GradientVerdict, Machine, Release
 from tensorfleet.fleet.consistency.text import Schedule
-from tensorfleet.state.gradient_tallies import GATE_KIND, Tally
+from tensorfleet.state.gradient_tallies import Tally
 from tensorfleet.state.long_waits import Awaited, LongWait
 from tensorfleet.state.queues import Signal
 
 if TYPE_CHECKING:
     from tensorfleet.graph.kernel_types import HostContext, Resources
-
-#: the kinds of the resource and of a session that uses it
-KIND, MEMBER_KIND = GATE_KIND, "worker of a consistency"
 
 
 class GateMember:
