@@ -22,9 +22,9 @@ import tensorfleet as tf
 
 WORKERS = 4
 BOUNDS = ("0", "1", "2", "4", "8", "16", "unbounded")
-PAUSE, SLOWER = 0.025, 10  # seconds that a worker computes, and how much longer the slow one does
-BATCH, RATE, TARGET = 32, 0.2, 0.6
-BELOW = 4  # looks in a row that must find the loss below the target
+PAUSE, SLOWER = 0.04, 10  # seconds that a worker computes, and how much longer the slow one does
+BATCH, RATE, TARGET = 128, 0.2, 0.65
+BELOW = SLOWER + 2  # looks in a row that must find the loss below the target: one step of the slow worker
 MOST_SECONDS = 60.0
 HERE = Path(__file__).resolve().parent
 

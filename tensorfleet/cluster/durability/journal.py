@@ -27,6 +27,7 @@ from tensorfleet.cluster.durability.contents import Content, Contents, QueueCont
 from tensorfleet.cluster.durability.results import RequestName, Result, Results
 from tensorfleet.runtime.resources import VariableStore
 from tensorfleet.state.accumulators import Accumulator
+from tensorfleet.state.gradient_tallies import GATE_KIND, GATE_MEMBER_KIND
 from tensorfleet.state.queues import Queue
 from tensorfleet.state.shard_deals import ShardDealer
 from tensorfleet.state.tables import Table
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
 _STREAM = "random stream"
 # A table is copied anew when the calls since the last copy have brought so many entries, or as many as it has.
 _MIN_CALLED_ENTRIES = 1024
+
+# Kinds of resources that the workers make anew, each with its next step: nothing of them is lost.
+_MADE_ANEW = ("replica", "collective", "saved values", GATE_KIND, GATE_MEMBER_KIND)
 
 
 class _AlwaysShown:
@@ -93,7 +97,7 @@ class Journal:
             and type(resource).__name__ != "Mutex"
         )
         if not known:
-            if key.kind not in ("replica", "collective", "saved values") and key.kind not in self._warned:
+            if key.kind not in _MADE_ANEW and key.kind not in self._warned:
                 self._warned.add(key.kind)
                 logging.warning(
                     "The %s '%s' is on a durable parameter server, but has no copy on the standby: it is lost with the "

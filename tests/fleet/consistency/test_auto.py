@@ -1,14 +1,14 @@
 """A bound that follows what waiting and staleness cost."""
 
 from tensorfleet.fleet.consistency.auto import FIRST_BOUND, MAX_BOUND, STEPS_PER_WINDOW, Adaptive
-from tensorfleet.fleet.consistency.scheme import Observation, Scaled
+from tensorfleet.fleet.consistency.scheme import Scaled, StepObservation
 
 WORKERS = 4
 
 
 def observed(scheme, windows, age, worked, waited):
     for _ in range(windows * STEPS_PER_WINDOW * WORKERS):
-        scheme.observe(Observation(age, worked, waited, WORKERS))
+        scheme.observe(StepObservation(age, worked, waited, WORKERS))
 
 
 def test_the_bound_grows_while_waiting_costs_more():
@@ -38,7 +38,7 @@ def test_the_bound_stays_while_both_cost_the_same():
 def test_the_bound_stays_within_a_window():
     scheme = Adaptive()
     for _ in range(STEPS_PER_WINDOW * WORKERS - 1):
-        scheme.observe(Observation(0, 1.0, 1.0, WORKERS))
+        scheme.observe(StepObservation(0, 1.0, 1.0, WORKERS))
     assert scheme.bound == FIRST_BOUND
 
 
