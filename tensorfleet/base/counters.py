@@ -125,10 +125,9 @@ last_error = ErrorLog()
 #: by tag the newest scalar summary that this process has written: step and value
 scalars: dict[str, tuple[int, float]] = {}
 _newest_step: int | None = None
-#: by their staleness how many gradients of this process, and how many were dropped
+#: by their staleness how many gradients of this process
 staleness: dict[int, int] = {}
-dropped = 0
-_tells_staleness = False  # whether the program itself tells the staleness of every gradient
+_tells_staleness = False  # whether somebody else counts every gradient of this process
 
 
 def failed(error: BaseException) -> None:
@@ -167,36 +166,21 @@ def leave_staleness_to_others() -> None:
         staleness.clear()
 
 
-def note_staleness(age: int, is_dropped: bool) -> None:
-    """Counts a gradient of this process that others have made so many updates after."""
-    global dropped
-    leave_staleness_to_others()
-    if is_dropped:
-        dropped += 1
-    else:
+def note_measured_staleness(age: int) -> None:
+    """Counts a gradient that others have made so many updates after, unless somebody else counts every one."""
+    if not _tells_staleness:
         age = min(age, _MAX_AGE)
         staleness[age] = staleness.get(age, 0) + 1
 
 
-def note_measured_staleness(age: int) -> None:
-    """The same, seen in a measured step. It counts unless the program itself tells of every gradient."""
-    if not _tells_staleness:
-        staleness[age] = staleness.get(age, 0) + 1
-
-
-def dropped_gradients() -> int:
-    """How many gradients of this process were dropped as stale."""
-    return dropped
-
-
 def forget() -> None:
     """Starts again from zero, in a forked process."""
-    global _newest_step, dropped, _tells_staleness
+    global _newest_step, _tells_staleness
     steps.__init__()  # type: ignore[misc]
     last_error.__init__()  # type: ignore[misc]
     scalars.clear()
     staleness.clear()
-    _newest_step, dropped, _tells_staleness = None, 0, False
+    _newest_step, _tells_staleness = None, False
 
 
 if hasattr(os, "register_at_fork"):

@@ -10,6 +10,8 @@ from typing import Protocol
 #: the kinds of a resource that judges gradients, and of a session whose gradients it judges
 GATE_KIND, GATE_MEMBER_KIND = "consistency", "worker of a consistency"
 
+_MAX_AGE = 1000  # of a gradient, in updates: older ones count as this old
+
 
 @dataclass
 class Tally:
@@ -25,7 +27,7 @@ class Tally:
         if weight <= 0:
             self.dropped += 1
             return
-        self.ages[age] += 1
+        self.ages[min(age, _MAX_AGE)] += 1
         self.scaled += weight < 1
 
     def copy(self) -> Tally:

@@ -38,5 +38,5 @@ def staleness(monkeypatch):
 
 def test_the_ages_of_gradients_do_not_grow_without_end(staleness):
     for age in range(0, 100_000, 10):
-        counters.note_staleness(age, False)
+        counters.note_measured_staleness(age)
     assert len(staleness()) <= 101 and sum(staleness().values()) == 10_000

@@ -229,10 +229,10 @@ def _accumulator(accumulator: Accumulator) -> QueueLoad:
 
 def _own_staleness(label: str) -> list[Staleness]:
     """What this process has counted of its own gradients."""
-    if not counters.staleness and not counters.dropped_gradients():
+    if not counters.staleness:
         return []
     counts = {str(age): n for age, n in sorted(dict(counters.staleness).items())}
-    return [Staleness(label, counts, counters.dropped_gradients())]
+    return [Staleness(label, counts)]
 
 
 def _told_staleness(

@@ -271,10 +271,29 @@ def test_a_worker_knows_the_global_step_from_its_hooks(cluster):
 
 
 def test_gradients_that_a_worker_saw_are_told_by_their_staleness():
-    for age, dropped in ((0, False), (2, False), (2, False), (9, True)):
-        counters.note_staleness(age, dropped)
+    for age in (0, 2, 2):
+        counters.note_measured_staleness(age)
     (one,) = mine()["staleness"]
-    assert one == {"worker": "main/0", "counts": {"0": 1, "2": 2}, "dropped": 1}
+    assert one == {"worker": "main/0", "counts": {"0": 1, "2": 2}, "dropped": 0, "scaled": 0}
+
+
+def test_a_gate_tells_what_became_of_the_gradients_of_each_worker(cluster):
+    with tf.device("/job:ps/task:0"):
+        step = tf.train.create_global_step()
+        w = tf.get_variable("w", [2], initializer=tf.ones_initializer())
+        others = tf.placeholder(tf.int64, [])
+        opt = tf.fleet.Optimizer(tf.train.GradientDescentOptimizer(0.1), "ssp:1 drop:2", num_workers=1)
+        ((gradient, variable),) = opt.compute_gradients(tf.reduce_sum(w))
+        with tf.control_dependencies([gradient, tf.assign_add(step, others)]):
+            late = tf.identity(gradient)
+        train = opt.apply_gradients([(late, variable)], global_step=step)
+    with tf.Session(cluster.target(*TARGET)) as sess:
+        sess.run(tf.global_variables_initializer())
+        for passed in (0, 0, 5):
+            sess.run(train, {others: passed})
+        (one,) = told(cluster)["staleness"]
+    assert sum(one["counts"].values()) + one["dropped"] == 3
+    assert one["scaled"] == 0
 
 
 def test_what_is_told_has_the_fields_of_the_schema_and_is_json(cluster):
