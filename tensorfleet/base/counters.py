@@ -159,12 +159,18 @@ def note_event(event: Event) -> None:
             scalars[value.tag] = event.step, value.simple_value
 
 
-def note_staleness(age: int, is_dropped: bool) -> None:
-    """Counts a gradient of this process that others have made so many updates after."""
-    global dropped, _tells_staleness
-    if not _tells_staleness:  # those of measured steps are among those that are told
+def leave_staleness_to_others() -> None:
+    """From here on somebody else counts every gradient: those of measured steps are among them."""
+    global _tells_staleness
+    if not _tells_staleness:
         _tells_staleness = True
         staleness.clear()
+
+
+def note_staleness(age: int, is_dropped: bool) -> None:
+    """Counts a gradient of this process that others have made so many updates after."""
+    global dropped
+    leave_staleness_to_others()
     if is_dropped:
         dropped += 1
     else:

@@ -181,6 +181,12 @@ LOG_FORMAT = _choice(
     "`json`: each line that `tf.logging` writes is a JSON object with time, task, level and text.",
 )
 
+CONSISTENCY = _text(
+    "CONSISTENCY",
+    "How far the workers of an unedited script may drift apart: `bsp`, `ssp:4` and so on, as `tensorfleet run "
+    "--consistency` sets it. It replaces the script's own choice.",
+)
+
 # -- The page -------------------------------------------------------------------------------------------------------
 
 DASHBOARD = _text(

@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from tensorfleet.cli import plan as planning
+from tensorfleet.cli.consistency_option import told_consistency
 from tensorfleet.cli.dashboard.launched import launched_page, wanted_place
 from tensorfleet.cli.engines.base import EngineError, RunEngine, RunOptions, TaskResources
 from tensorfleet.cli.engines.registry import make_engine
@@ -194,6 +195,15 @@ def run(
             rich_help_panel=_SCRIPT,
         ),
     ] = None,
+    consistency: Annotated[
+        str | None,
+        typer.Option(
+            metavar="bsp|backup:K|ssp:K|asp|auto",
+            help="Set how far workers may drift apart: the optimizers of the script train so. docs/consistency.md has all "
+            "values.",
+            rich_help_panel=_SCRIPT,
+        ),
+    ] = None,
     name: Annotated[
         str | None, typer.Option(help="Set the name of the run.", rich_help_panel=_OUTPUT)
     ] = None,
@@ -279,7 +289,7 @@ def run(
         arguments=given[1:] if given[:1] == ["--"] else given,
         use_alias=not no_alias,
         gpus_per_worker=gpus_per_worker,
-        environment=pairs_of(env or [], "--env"),
+        environment={**told_consistency(consistency, no_alias), **pairs_of(env or [], "--env")},
         flag_names=pairs_of(flag_names.split(",") if flag_names else [], "--flag-names"),
     )
     try:

@@ -177,8 +177,9 @@ class _Partition:
             key = self._key(op)
             stage = by_key.get(key)
             if stage is None:
-                stage = by_key[key] = Stage(self.tasks[op], self.levels[op], blocks=op.spec.blocks)
+                stage = by_key[key] = Stage(self.tasks[op], self.levels[op])
             stage.ops.append(op)
+            stage.blocks = stage.blocks or op.spec.blocks
         # Of one level, what waits for more comes later: it may need what waits for less.
         order = sorted(by_key, key=lambda key: (key[1], len(key[3] or ())))
         stages = [by_key[key] for key in order]
@@ -207,7 +208,8 @@ class _Partition:
         return None
 
     def _key(self, op: Operation) -> _StageKey:
-        alone = op.spec.blocks or self.tasks[op] == MASTER
+        # In a branch it waits with all of the branch, which is one stage.
+        alone = (op.spec.blocks and op not in self.leader) or self.tasks[op] == MASTER
         return self.tasks[op], self.levels[op], op._id if alone else None, self.delayed.get(op)
 
     def _delayed(self) -> dict[Operation, frozenset[Operation]]:

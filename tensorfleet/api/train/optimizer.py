@@ -7,8 +7,10 @@ one variable (`_apply_dense`, `_apply_sparse` and their resource twins) and may 
 
 from __future__ import annotations
 
+import contextlib
+import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tensorfleet.api.distribute import context as distribution
 from tensorfleet.api.train import slots
@@ -39,7 +41,25 @@ if TYPE_CHECKING:
     from tensorfleet.api.train.types import GlobalStep, Gradient, GradsAndVars, Hyperparameter, VariableList
     from tensorfleet.api.variables.types import InitializerLike
 
+#: Applies gradients in another way than the optimizer itself would.
+Detour: TypeAlias = (
+    "Callable[[Optimizer, Sequence[tuple[Any, Any]], GlobalStep | None, str | None], Operation]"
+)
+#: the way of all updates of this process, where its run asks for a consistency (`fleet/consistency/of_run.py`)
+detour: Detour | None = None
+_on_detour = threading.local()
+
 _TRAINABLE_TYPES = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64, dtypes.resource)
+
+
+@contextlib.contextmanager
+def without_detour() -> Iterator[None]:
+    """Has the optimizers that are called inside apply gradients themselves."""
+    _on_detour.depth = getattr(_on_detour, "depth", 0) + 1
+    try:
+        yield
+    finally:
+        _on_detour.depth -= 1
 
 
 def cast(value: TensorLike, dtype: DTypeLike) -> Any:
@@ -160,6 +180,8 @@ class Optimizer:
             if optimizing.updates_copies():
                 return optimizing.apply_gradients(self, pairs, global_step, name)  # type: ignore[arg-type]  # it has copies: no tensor
         var_list = [v for g, v in pairs if g is not None]
+        if var_list and detour is not None and not getattr(_on_detour, "depth", 0):
+            return detour(self, pairs, global_step, name)
         if not var_list:
             raise ValueError(f"No gradients provided for any variable: {[str(v) for _, v in pairs]}.")
         # Slots are made once; a dependency on the caller's operations would run those at initialization.

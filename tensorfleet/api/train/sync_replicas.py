@@ -50,6 +50,9 @@ _REPORT_SECONDS = 30.0
 # A program that ends must not hang at its exit because a server is gone already.
 _RELEASE_TIMEOUT_MS = 2000
 
+#: the class that stands for `SyncReplicasOptimizer` where the run asks for a consistency
+instead: type[SyncReplicasOptimizer] | None = None
+
 
 @export("train.SyncReplicasOptimizer", "python.training.sync_replicas_optimizer.SyncReplicasOptimizer")
 class SyncReplicasOptimizer(Optimizer):
@@ -67,6 +70,15 @@ class SyncReplicasOptimizer(Optimizer):
     `ready_for_local_init_op` as here, and the chief starts `get_chief_queue_runner()` and runs
     `get_init_tokens_op()`.
     """
+
+    def __new__(cls, *args: object, **kwargs: object) -> SyncReplicasOptimizer:
+        """An optimizer of this class, or of the one that stands for it."""
+        if instead is not None and cls not in (SyncReplicasOptimizer, instead):
+            raise TypeError(
+                f"{cls.__name__} is a SyncReplicasOptimizer of the script's own, which --consistency cannot replace. "
+                "Leave out --consistency."
+            )
+        return super().__new__(instead or cls)
 
     def __init__(
         self,

@@ -20,6 +20,7 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 
+from tensorfleet.base import settings
 from tensorfleet.base.naming import INSTEAD
 from tensorfleet.cli.scripts import any_messages
 from tensorfleet.cli.scripts.annex import old_scripts
@@ -43,6 +44,10 @@ def install() -> None:
     old_scripts().install()
     sys.meta_path.append(_LastFinder())
     any_messages.install()
+    if settings.CONSISTENCY():
+        from tensorfleet.fleet.consistency import of_run
+
+        of_run.install()
     sys.path.insert(0, str(_STAND_IN))  # processes that multiprocessing spawns get this path, not PYTHONPATH
     paths = [str(_STAND_IN), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(paths))
@@ -54,6 +59,10 @@ def uninstall() -> None:
     old_scripts().uninstall()
     sys.path[:] = [p for p in sys.path if p != str(_STAND_IN)]
     any_messages.uninstall()
+    if settings.CONSISTENCY():
+        from tensorfleet.fleet.consistency import of_run
+
+        of_run.uninstall()
     for name in [n for n in sys.modules if n.partition(".")[0] in (_THEM, *_PARTS) or _is_ours_as_keras(n)]:
         del sys.modules[name]
     rest = [p for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p not in ("", str(_STAND_IN))]

@@ -38,6 +38,7 @@ from tensorfleet.kernels.parallel_for import core_count
 from tensorfleet.runtime.resources import ResourceManager, VariableStore
 from tensorfleet.runtime.variable_use import size_of
 from tensorfleet.state.accumulators import Accumulator, maximums
+from tensorfleet.state.gradient_tallies import GATE_KIND, JudgesGradients
 from tensorfleet.state.queues import Queue
 
 if TYPE_CHECKING:
@@ -56,7 +57,8 @@ def report(server: Server | None, options: Options) -> Report:
 
 def stats_of(server: Server | None, label: str) -> Stats:
     """The load of the task of a server, or of this process if it has none."""
-    stores, queues, accumulators = _state(own_task.resources(server))
+    managers = own_task.resources(server)
+    stores, queues, accumulators = _state(managers)
     listed, count, size, updates = variable_loads(stores)
     return Stats(
         version=VERSION,
@@ -74,7 +76,7 @@ def stats_of(server: Server | None, label: str) -> Stats:
         variable_count=count,
         variable_bytes=size,
         queues=[*map(_queue, queues[:_MAX_QUEUES]), *map(_accumulator, accumulators[:_MAX_QUEUES])],
-        staleness=_staleness(label, accumulators),
+        staleness=[*_own_staleness(label), *_told_staleness(managers, accumulators)],
         scalars=dict(counters.scalars),
         under_way=running_steps.under_way(server),
         last_error=_last_error(),
@@ -206,14 +208,34 @@ def _accumulator(accumulator: Accumulator) -> QueueLoad:
     )
 
 
-def _staleness(label: str, accumulators: Iterable[Accumulator]) -> list[Staleness]:
-    result: list[Staleness] = []
-    if counters.staleness or counters.dropped_gradients():
-        counts = {str(age): n for age, n in sorted(dict(counters.staleness).items())}
-        result.append(Staleness(label, counts, counters.dropped_gradients()))
-    dropped = maximums([a.dropped for a in accumulators])
-    result += [Staleness(own_task.label_of(owner), {}, n) for owner, n in sorted(dropped.items())]
-    return result
+def _own_staleness(label: str) -> list[Staleness]:
+    """What this process has counted of its own gradients."""
+    if not counters.staleness and not counters.dropped_gradients():
+        return []
+    counts = {str(age): n for age, n in sorted(dict(counters.staleness).items())}
+    return [Staleness(label, counts, counters.dropped_gradients())]
+
+
+def _told_staleness(
+    managers: Iterable[ResourceManager], accumulators: Iterable[Accumulator]
+) -> list[Staleness]:
+    """What became of the gradients that workers have brought here."""
+    gates: dict[JudgesGradients, None] = {}
+    for manager in managers:
+        gates.update(dict.fromkeys(manager.of_kind(GATE_KIND)))
+    by_worker: dict[str, Staleness] = {}
+    for tallies in (gate.tallies() for gate in gates):
+        for owner, tally in tallies.items():
+            told = by_worker.setdefault(owner, Staleness(own_task.label_of(owner)))
+            told.scaled += tally.scaled
+            told.dropped += tally.dropped
+            for age, n in tally.ages.items():
+                told.counts[str(age)] = told.counts.get(str(age), 0) + n
+    # An accumulator that a gate has told to drop a gradient counts it as well.
+    for owner, n in maximums([a.dropped for a in accumulators]).items():
+        told = by_worker.setdefault(owner, Staleness(own_task.label_of(owner)))
+        told.dropped = max(told.dropped, n)
+    return [by_worker[owner] for owner in sorted(by_worker)]
 
 
 def _last_error() -> LastError | None:

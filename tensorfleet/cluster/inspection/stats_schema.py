@@ -163,8 +163,9 @@ class Staleness:
     A worker tells its own. In asynchronous training it counts the steps that are measured in parts, which are all long
     ones and some of the short ones: the updates of a variable by others between the first read of it and the first update
     of it in the same step, and of several variables the most. It looks at 16 variables of each server at most. Steps that
-    fail, that are traced, or that only assign are not counted. A worker with the hook of `tf.fleet.StalenessOptimizer`
-    counts every gradient instead. A server with accumulators tells how many gradients of each worker it has dropped.
+    fail, that are traced, or that only assign are not counted. With a consistency (`tf.fleet.Optimizer`) the server that
+    has the global step counts every gradient of each worker instead. A server with accumulators tells how many gradients
+    of each worker it has dropped.
     """
 
     worker: str = _told("The worker, such as worker/1.")
@@ -172,6 +173,7 @@ class Staleness:
         "By staleness (updates by others since the variables were read) the number of gradients.", {}
     )
     dropped: int = _told("Gradients that were too stale, and not applied.", 0)
+    scaled: int = _told("Gradients among `counts` that were made smaller because they were stale.", 0)
 
 
 @dataclass(slots=True)
