@@ -320,7 +320,9 @@ def _split(text: str, separator: str) -> list[str]:
 def _arg(text: str) -> Arg:
     name, _, kind = (part.strip() for part in text.partition(":"))
     is_ref = "Ref(" in kind
-    if is_ref:
+    if kind.startswith("Ref(list("):
+        kind = kind[4:-1]
+    elif is_ref:
         kind = kind.replace("Ref(", "").rstrip(")")
     if kind.startswith("list("):
         return Arg(name, type_list_attr=kind[5:-1], is_ref=is_ref)

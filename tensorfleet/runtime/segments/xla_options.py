@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from tensorfleet.kernels.parallel_for import core_count
 from tensorfleet.kernels.processor import has_avx512
+from tensorfleet.kernels.stablehlo import Program, program_of
 from tensorfleet.runtime.devices import lone_cpu
 
 if TYPE_CHECKING:
@@ -156,6 +157,9 @@ def _batches(jaxpr: Jaxpr | ClosedJaxpr) -> int | None:
     count = 0
     for equation in _equations(jaxpr):
         inner = [_batches(one) for one in _inner(equation)]
+        exported = _exported(equation)
+        if exported is not None:  # nobody knows the order of several
+            inner.append(None if exported.batches > 1 else exported.batches)
         if None in inner:
             return None
         behind = max([0, *[before.get(v, 0) for v in equation.invars if not hasattr(v, "val")]])
@@ -178,10 +182,12 @@ _PRODUCTS = ("dot_general", "conv_general_dilated")
 def _has_large_product(jaxpr: Jaxpr | ClosedJaxpr, kinds: tuple[str, ...] = _PRODUCTS) -> bool:
     """Whether a product or convolution in a program, or in the loops and branches in it, is worth sharing.
 
-    A call of another library is: only large products and convolutions are handed to one.
+    A call of another library is: only large products and convolutions are handed to one. Those in an exported function
+    of JAX are, as JAX itself would share them.
     """
     return any(
         equation.primitive.name == "ffi_call"
+        or ((exported := _exported(equation)) is not None and exported.has_products)
         or (equation.primitive.name in kinds and _multiplications(equation) > _MIN_SHARED_MULTIPLICATIONS)
         or any(_has_large_product(inner, kinds) for inner in _inner(equation))
         for equation in _equations(jaxpr)
@@ -233,6 +239,13 @@ def _equations(jaxpr: Jaxpr | ClosedJaxpr) -> list[JaxprEqn]:
 def _array(value: Var | Literal) -> ShapedArray:
     """The shape of a value; programs of segments have only arrays in them."""
     return cast("ShapedArray", value.aval)
+
+
+def _exported(equation: JaxprEqn) -> Program | None:
+    """The facts about the exported function that an equation calls, None if it calls none."""
+    if equation.primitive.name != "call_exported":
+        return None
+    return program_of(equation.params["exported"].mlir_module_serialized)
 
 
 def _inner(equation: JaxprEqn) -> list[Jaxpr | ClosedJaxpr]:
