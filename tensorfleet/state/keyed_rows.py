@@ -39,7 +39,9 @@ class RowKind:
 
     def differences(self, other: KeyedRows) -> str:
         """How a table differs from this; "" if it does not."""
-        pairs = [(field, getattr(self, field), getattr(other.kind, field)) for field in ("dim", "dtype", "merge")]
+        pairs = [
+            (field, getattr(self, field), getattr(other.kind, field)) for field in ("dim", "dtype", "merge")
+        ]
         said = [f"{field}={have!r}, not {want!r}" for field, want, have in pairs if want != have]
         if not said and self.initial != other.kind.initial:
             said = ["another `init`"]

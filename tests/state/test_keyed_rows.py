@@ -100,7 +100,9 @@ def test_a_function_that_fails_changes_no_value():
 
 
 def test_a_function_is_refused_a_key_that_comes_twice():
-    with pytest.raises(errors.InvalidArgumentError, match="got a key more than once. Give each key once: sum"):
+    with pytest.raises(
+        errors.InvalidArgumentError, match="got a key more than once. Give each key once: sum"
+    ):
         table().run(keys(3, 4, 3), lambda some: [some])
 
 
@@ -136,5 +138,7 @@ def test_a_copy_made_of_its_content_and_of_later_calls_is_equal():
 
 
 def test_differences_of_tables_are_named():
-    assert RowKind("t", 3, "float32", "max", b"").differences(table()) == "dim=2, not 3, merge='sum', not 'max'"
+    assert (
+        RowKind("t", 3, "float32", "max", b"").differences(table()) == "dim=2, not 3, merge='sum', not 'max'"
+    )
     assert RowKind("t", 2, "float32", "sum", b"").differences(table()) == "another `init`"

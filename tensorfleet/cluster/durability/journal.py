@@ -31,7 +31,6 @@ from tensorfleet.state.agreement import Agreement
 from tensorfleet.state.keyed_rows import KeyedRows
 from tensorfleet.state.queues import Queue
 from tensorfleet.state.tables import Table
-from tensorfleet.state.worker_rounds import WorkerRounds
 
 if TYPE_CHECKING:
     from tensorfleet.cluster.durability.stage_run import StageRun
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
 
 _STREAM = "random stream"
 # The resources that a standby has a copy of.
-_COPIED = (VariableStore, Queue, Accumulator, Table, KeyedRows, WorkerRounds, Agreement)
+_COPIED = (VariableStore, Queue, Accumulator, Table, KeyedRows, Agreement)
 # A table is copied anew when the calls since the last copy have brought so many entries, or as many as it has.
 _MIN_CALLED_ENTRIES = 1024
 

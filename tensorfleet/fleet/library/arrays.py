@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -36,14 +37,20 @@ def to_numpy(value: Any, label: str) -> Array:
         ) from None
 
 
+@cache
+def _to_jax() -> Callable[[list[Array]], list[Any]]:
+    """A function that makes arrays of JAX. A compiled call takes them many times faster than `jax.device_put`."""
+    jax, _ = load_jax()
+    compiled: Callable[[list[Array]], list[Any]] = jax.jit(lambda values: values)
+    return compiled
+
+
 def from_numpy(values: Sequence[Array], kinds: Sequence[str]) -> list[Any]:
     """New arrays as arrays of these libraries."""
     result: list[Any] = list(values)
     for_jax = [i for i, kind in enumerate(kinds) if kind == JAX]
     if for_jax:
-        jax, _ = load_jax()
-        made = jax.device_put([values[i] for i in for_jax])  # all at once: a call costs more than a small array
-        for i, value in zip(for_jax, made, strict=True):
+        for i, value in zip(for_jax, _to_jax()([values[i] for i in for_jax]), strict=True):
             result[i] = value
     for i, kind in enumerate(kinds):
         if kind == TORCH:

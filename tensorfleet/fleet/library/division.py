@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -66,4 +67,4 @@ def _pieces(shape: Dims, size: int, share: int, servers: int) -> int:
 def _ranges(rows: int, count: int) -> list[tuple[int, int]]:
     """Ranges of nearly the same length."""
     bounds = [rows * i // count for i in range(count + 1)]
-    return list(zip(bounds[:-1], bounds[1:], strict=True))
+    return list(itertools.pairwise(bounds))

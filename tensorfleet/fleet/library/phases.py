@@ -20,13 +20,82 @@ Home: TypeAlias = int
 SHARED, CROSS = -1, -2
 _MAX_CROSSING_ELEMENTS = 1024
 _MAX_PHASES = 8
-_CALLS = {"jit", "pjit", "closed_call", "core_call", "custom_jvp_call", "custom_vjp_call", "remat", "checkpoint"}
+_CALLS = {
+    "jit",
+    "pjit",
+    "closed_call",
+    "core_call",
+    "custom_jvp_call",
+    "custom_vjp_call",
+    "remat",
+    "checkpoint",
+}
 _ELEMENTWISE = frozenset(
-    """
-    abs acos acosh add add_any and asin asinh atan atan2 atanh cbrt ceil clamp conj convert_element_type copy cos cosh div
-    eq erf erf_inv erfc exp exp2 expm1 floor ge gt imag integer_pow is_finite le lgamma log log1p logistic lt max min mul
-    ne neg nextafter not or pow real rem round rsqrt select_n sign sin sinh sqrt square stop_gradient sub tan tanh xor
-    """.split()
+    [
+        "abs",
+        "acos",
+        "acosh",
+        "add",
+        "add_any",
+        "and",
+        "asin",
+        "asinh",
+        "atan",
+        "atan2",
+        "atanh",
+        "cbrt",
+        "ceil",
+        "clamp",
+        "conj",
+        "convert_element_type",
+        "copy",
+        "cos",
+        "cosh",
+        "div",
+        "eq",
+        "erf",
+        "erf_inv",
+        "erfc",
+        "exp",
+        "exp2",
+        "expm1",
+        "floor",
+        "ge",
+        "gt",
+        "imag",
+        "integer_pow",
+        "is_finite",
+        "le",
+        "lgamma",
+        "log",
+        "log1p",
+        "logistic",
+        "lt",
+        "max",
+        "min",
+        "mul",
+        "ne",
+        "neg",
+        "nextafter",
+        "not",
+        "or",
+        "pow",
+        "real",
+        "rem",
+        "round",
+        "rsqrt",
+        "select_n",
+        "sign",
+        "sin",
+        "sinh",
+        "sqrt",
+        "square",
+        "stop_gradient",
+        "sub",
+        "tan",
+        "tanh",
+        "xor",
+    ]
 )
 _REDUCTIONS = {"reduce_sum": "add", "reduce_max": "max", "reduce_min": "min"}
 
@@ -68,9 +137,8 @@ def _run(jaxpr: Any, consts: Sequence[Any], values: Sequence[Any]) -> list[Any]:
 
 def _evaluate(eqns: Iterable[Any], known: dict[Any, Any], wanted: Iterable[Any]) -> list[Any]:
     """The values that are wanted, computed by some equations from those that are known."""
-    value_of = lambda v: v.val if hasattr(v, "val") else known[v]  # noqa: E731
     for eqn in eqns:
-        given = [value_of(v) for v in eqn.invars]
+        given = [_value(v, known) for v in eqn.invars]
         inner = eqn.params.get("jaxpr") or eqn.params.get("call_jaxpr")
         if eqn.primitive.name in _CALLS and hasattr(inner, "consts"):
             results = _run(inner.jaxpr, inner.consts, given)
@@ -78,7 +146,11 @@ def _evaluate(eqns: Iterable[Any], known: dict[Any, Any], wanted: Iterable[Any])
             made = eqn.primitive.bind(*given, **eqn.params)
             results = made if eqn.primitive.multiple_results else [made]
         known.update(zip(eqn.outvars, results, strict=True))
-    return [value_of(v) for v in wanted]
+    return [_value(v, known) for v in wanted]
+
+
+def _value(v: Any, known: dict[Any, Any]) -> Any:
+    return v.val if hasattr(v, "val") else known[v]
 
 
 def _variables(values: Iterable[Any]) -> list[Any]:
@@ -108,9 +180,10 @@ def splittable(flow: Flow, leaf_of: Sequence[int | None]) -> set[int]:
         arrays = [v for v in given if v.aval.shape]
         name = eqn.primitive.name
         of.update(dict.fromkeys(eqn.outvars, touched))
-        if not arrays and (name in _ELEMENTWISE or name == "broadcast_in_dim" or not eqn.outvars[0].aval.shape):
-            plain.update(eqn.outvars)
-        elif name in _ELEMENTWISE and plain.issuperset(arrays):
+        if (
+            not arrays
+            and (name in _ELEMENTWISE or name == "broadcast_in_dim" or not eqn.outvars[0].aval.shape)
+        ) or (name in _ELEMENTWISE and plain.issuperset(arrays)):
             plain.update(eqn.outvars)
         elif not (plain.issuperset(arrays) and _joins_all(eqn, users)):
             spoiled |= frozenset().union(*(of.get(v, frozenset()) for v in arrays))

@@ -1,5 +1,6 @@
 """Arrays are divided among servers by their bytes, and nothing is lost or doubled."""
 
+import itertools
 import math
 
 from hypothesis import given
@@ -17,7 +18,7 @@ def test_the_pieces_are_all_rows_once_in_order(shapes, servers):
     for leaf, shape in enumerate(shapes):
         own = [p for p in pieces if p.leaf == leaf]
         assert own[0].begin == 0 and own[-1].end == (shape[0] if shape else 1)
-        assert all(a.end == b.begin for a, b in zip(own, own[1:], strict=False))
+        assert all(a.end == b.begin for a, b in itertools.pairwise(own))
         assert all(p.is_part == (len(own) > 1) and 0 <= p.server < servers for p in own)
     assert [p.leaf for p in pieces] == sorted(p.leaf for p in pieces)
 

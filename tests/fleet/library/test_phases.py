@@ -81,7 +81,10 @@ OPTIMIZERS = {
     "adamw": (optax.adamw(1e-3), 1),
     "schedule": (optax.sgd(optax.cosine_decay_schedule(0.1, 100)), 1),
     "norm": (optax.chain(optax.clip_by_global_norm(0.5), optax.adam(1e-2)), 2),
-    "norm twice": (optax.chain(optax.clip_by_global_norm(1.0), optax.clip_by_global_norm(0.5), optax.sgd(1.0)), 3),
+    "norm twice": (
+        optax.chain(optax.clip_by_global_norm(1.0), optax.clip_by_global_norm(0.5), optax.sgd(1.0)),
+        3,
+    ),
     "lamb": (optax.lamb(1e-2), 1),
     "adafactor": (optax.adafactor(1e-2), 1),
     "finite": (optax.apply_if_finite(optax.adam(1e-2), 3), None),

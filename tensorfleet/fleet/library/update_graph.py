@@ -1,0 +1,161 @@
+"""The graph behind a set of parameters: its variables on the servers, and the steps that change them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tensorfleet.base import dtypes
+from tensorfleet.base.types import Array
+from tensorfleet.fleet.consistency.auto import Adaptive
+from tensorfleet.fleet.consistency.scheme import WHOLE
+from tensorfleet.fleet.consistency.text import Schedule
+from tensorfleet.fleet.consistency.wiring import GatedUpdate, Training
+from tensorfleet.fleet.jax_op import jax_op
+from tensorfleet.fleet.library.phases import SHARED
+from tensorfleet.fleet.library.updates import Kept, Update
+from tensorfleet.graph.apply import apply
+from tensorfleet.graph.operation import Operation, Tensor
+from tensorfleet.graph.scopes import colocate_with, device, name_scope
+from tensorfleet.ops.array.basic import group, placeholder
+
+
+class UpdateGraph:
+    """Variables, and operations on them. Made while the graph of the cluster is the default one."""
+
+    def __init__(self, update: Update, devices: Sequence[str]) -> None:
+        self._update, self._devices = update, devices
+        self.parameters = [self._variable(kept, kept.home) for kept in update.parameters]
+        # Every server has all of the state that belongs to no parameter, such as the number of the step.
+        self.state = [
+            {s: self._variable(kept, s) for s in (update.servers if kept.home == SHARED else [kept.home])}
+            for kept in update.state
+        ]
+        with name_scope(f"{update.name}/steps"):
+            self.gradients = self._fed(self._stores())[: len(self.parameters)]
+            self.values, self.assign = self._assigning()
+            self.are_initialized = [self._apply("IsVariableInitialized", s, v) for v, s in self._stores()]
+
+    # -- variables ------------------------------------------------------------------------------------
+
+    def _apply(self, kind: str, server: int, *inputs: Tensor, **attrs: Any) -> Tensor:
+        with device(self._devices[server]):
+            return apply(kind, *inputs, **attrs)
+
+    def _variable(self, kept: Kept, server: int) -> Tensor:
+        first = self._update.servers[0]
+        name = kept.name if kept.home != SHARED or server == first else f"{kept.name}/replica_{server}"
+        dtype = dtypes.as_dtype(kept.dtype)
+        return self._apply("VariableV2", server, name=name, shape=list(kept.shape), dtype=dtype)
+
+    def _stores(self) -> list[tuple[Tensor, int]]:
+        """All variables with their servers: parameters, then the state, each copy of it."""
+        of_parameters = [(v, k.home) for v, k in zip(self.parameters, self._update.parameters, strict=True)]
+        return [*of_parameters, *((v, s) for copies in self.state for s, v in copies.items())]
+
+    def _fed(self, stores: Sequence[tuple[Tensor, int]]) -> list[Tensor]:
+        return [self._apply("Placeholder", s, dtype=v.dtype.base_dtype, shape=v.shape) for v, s in stores]
+
+    def _assigning(self) -> tuple[list[Tensor], Operation]:
+        stores = self._stores()
+        fed = self._fed(stores)
+        made = [self._assign(v, value, s).op for (v, s), value in zip(stores, fed, strict=True)]
+        return fed, group(*made)
+
+    def _assign(self, variable: Tensor, value: Tensor, server: int) -> Tensor:
+        return self._apply("Assign", server, variable, value)
+
+    def spread(self, values: Sequence[Array]) -> list[Array]:
+        """What to feed of the initial values of parameters and state: one for each variable."""
+        count = len(self.parameters)
+        return [
+            *values[:count],
+            *(v for v, copies in zip(values[count:], self.state, strict=True) for _ in copies),
+        ]
+
+    # -- updates --------------------------------------------------------------------------------------
+
+    def apply(self, gradients: Sequence[Tensor]) -> Operation:
+        """The operation that makes one update."""
+        update, flow = self._update, self._update.phases
+        crossing: dict[Any, Tensor] = {}
+        done: list[Operation] = []
+        for phase in range(flow.count):
+            sent: dict[Any, Tensor] = {}
+            known = flow.known(phase)
+            for server in update.servers:
+                inputs = self._inputs(server, gradients) | {v: crossing[v] for v in known}
+                if phase < flow.count - 1:
+                    wanted = flow.sent(phase, server)
+                    sent.update(zip(wanted, self._call(server, inputs, wanted), strict=True))
+                else:
+                    done += self._finish(server, inputs)
+            crossing |= sent
+        return group(*done)
+
+    def _inputs(self, server: int, gradients: Sequence[Tensor]) -> dict[Any, Tensor]:
+        """The values that a server has of itself."""
+        inputs, count = self._update.flow.inputs, len(self.parameters)
+        own = [i for i, kept in enumerate(self._update.parameters) if kept.home == server]
+        found = {inputs[i]: gradients[i] for i in own} | {inputs[count + i]: self.parameters[i] for i in own}
+        copies = zip(inputs[2 * count :], self.state, strict=True)
+        return found | {v: stores[server] for v, stores in copies if server in stores}
+
+    def _call(self, server: int, inputs: dict[Any, Tensor], wanted: Sequence[Any]) -> list[Tensor]:
+        if not wanted:
+            return []
+        program = self._update.phases.program(list(inputs), wanted)
+        program.__name__ = f"update_on_server_{server}"
+        with device(self._devices[server]):
+            result: list[Tensor] = jax_op(program)(*inputs.values())
+        return result
+
+    def _finish(self, server: int, inputs: dict[Any, Tensor]) -> list[Operation]:
+        """Computes the new values of a server's variables and assigns them."""
+        outputs, count = self._update.flow.outputs, len(self.parameters)
+        targets = [
+            (outputs[i], self.parameters[i])
+            for i, kept in enumerate(self._update.parameters)
+            if kept.home == server
+        ]
+        targets += [
+            (v, stores[server])
+            for v, stores in zip(outputs[count:], self.state, strict=True)
+            if server in stores
+        ]
+        made = self._call(server, inputs, [v for v, _ in targets])
+        return [
+            self._assign(variable, value, server).op
+            for (_, variable), value in zip(targets, made, strict=True)
+        ]
+
+    def push(self, schedule: Schedule, workers: int) -> tuple[Operation, PushedUpdate]:
+        """The operation that applies this worker's gradients when and as a consistency says."""
+        pairs: list[tuple[Any, Any]] = list(zip(self.gradients, self.parameters, strict=True))
+        training = Training(pairs, None, schedule, workers, f"consistency/{self._update.name}")
+        gated = PushedUpdate(training, lambda ready: self.apply([gradient for gradient, _ in ready]))
+        return gated.build(), gated
+
+
+class PushedUpdate(GatedUpdate):
+    """A gated update whose worker has read the parameters in an earlier run.
+
+    Where the age of gradients matters, `pulled` is to be fed with what `updates` was then.
+    """
+
+    pulled: Tensor | None = None
+    updates: Tensor | None = None
+
+    def _read_step_early(self) -> Tensor:
+        with colocate_with(self._place):
+            updates = apply("FleetConsistencySeen", self._gate(), name="updates")
+            if not _looks_at_ages(self._it.schedule):
+                return updates  # nothing depends on it: a push then is a single message
+            self.updates, self.pulled = updates, placeholder(dtypes.int64, [], name="pulled")
+        return self.pulled
+
+
+def _looks_at_ages(schedule: Schedule) -> bool:
+    """Whether what becomes of a gradient depends on its age."""
+    ruled = [getattr(scheme, "rule", WHOLE) for scheme in schedule.schemes]
+    return any(rule is not WHOLE for rule in ruled) or any(isinstance(s, Adaptive) for s in schedule.schemes)
