@@ -9,8 +9,11 @@ from tensorfleet.fleet.jax_variables import jax_variables as jax_variables
 from tensorfleet.fleet.library.filters import Bits as Bits
 from tensorfleet.fleet.library.filters import Significant as Significant
 from tensorfleet.fleet.library.filters import TopK as TopK
+from tensorfleet.fleet.library.join import Cluster as Cluster
 from tensorfleet.fleet.library.join import join as join
 from tensorfleet.fleet.library.join import local as local
+from tensorfleet.fleet.library.parameters import Parameters as Parameters
+from tensorfleet.fleet.library.table import RowTable as RowTable
 from tensorfleet.fleet.optax_optimizer import OptaxOptimizer as OptaxOptimizer
 from tensorfleet.fleet.placement import explain_placement as explain_placement
 from tensorfleet.fleet.staleness import StalenessOptimizer as StalenessOptimizer

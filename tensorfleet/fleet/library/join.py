@@ -62,6 +62,7 @@ def join(timeout: float = _TIMEOUT_SECONDS) -> Cluster:
     return Cluster(place, limit)
 
 
+@export("fleet.Cluster")
 class Cluster:
     """A worker's view of its cluster. Use it in a `with` block, whose end the other workers are told of."""
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet.base import errors
+from tensorfleet.base.naming import export
 from tensorfleet.base.types import Array
 from tensorfleet.fleet.consistency.text import parse_schedule
 from tensorfleet.fleet.jax_trees import PyTree, unflatten
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 _POLL_SECONDS = (0.005, 0.2)  # between two looks whether the chief has initialized the parameters
 
 
+@export("fleet.Parameters")
 class Parameters:
     """A pytree of arrays on the parameter servers. `Cluster.parameters` makes it."""
 

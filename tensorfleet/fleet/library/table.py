@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tensorfleet.base import dtypes, errors
+from tensorfleet.base.naming import export
 from tensorfleet.base.types import Array, DTypeLike
 from tensorfleet.fleet.checking import whole_number
 from tensorfleet.fleet.library.arrays import NUMPY, from_numpy, kind_of, to_numpy
@@ -27,6 +28,7 @@ _NO_DIGEST = np.zeros(0, np.int64)
 _NO_SCALES = np.zeros(0, np.float32)
 
 
+@export("fleet.RowTable")
 class RowTable:
     """Rows by key, shared by all workers. `Cluster.table` makes it.
 
