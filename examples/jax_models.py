@@ -82,7 +82,9 @@ def main() -> int:
     train_images, train_labels, test_images, test_labels = digits()
     network = Network()
     # Variables go to the parameter server, everything else to this worker.
-    with tf.device(tf.train.replica_device_setter(worker_device=f"/job:worker/task:{index}", cluster=cluster)):
+    with tf.device(
+        tf.train.replica_device_setter(worker_device=f"/job:worker/task:{index}", cluster=cluster)
+    ):
         step = tf.train.get_or_create_global_step()
         images = tf.placeholder(tf.float32, [None, 64])
         labels = tf.placeholder(tf.int32, [None])
@@ -106,7 +108,9 @@ def main() -> int:
                 print(f"step {now:6d}   loss {cost:.4f}")
     reached, seconds = final.final_ops_values, time.time() - began
     print(f"Made {steps_made} of the {flags.steps} steps.")
-    print(f"Final test accuracy {reached:.4f} after {flags.steps} steps in {seconds:.1f} s (target {TARGET}).")
+    print(
+        f"Final test accuracy {reached:.4f} after {flags.steps} steps in {seconds:.1f} s (target {TARGET})."
+    )
     return 0 if reached >= TARGET else 1
 
 

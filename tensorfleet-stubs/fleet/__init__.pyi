@@ -2,10 +2,10 @@
 from tensorfleet.api.train.sync_replicas import dropped_gradients as dropped_gradients
 from tensorfleet.cluster.transport.token import secure as secure
 from tensorfleet.fleet.consistency.optimizer import FleetOptimizer as _Optimizer
-from tensorfleet.fleet.jax_op import jax_op as jax_op
-from tensorfleet.fleet.jax_variables import jax_from_checkpoint as jax_from_checkpoint
-from tensorfleet.fleet.jax_variables import jax_values as jax_values
-from tensorfleet.fleet.jax_variables import jax_variables as jax_variables
+from tensorfleet.fleet.jax_functions import jax_op as jax_op
+from tensorfleet.fleet.jax_parameters import jax_from_checkpoint as jax_from_checkpoint
+from tensorfleet.fleet.jax_parameters import jax_values as jax_values
+from tensorfleet.fleet.jax_parameters import jax_variables as jax_variables
 from tensorfleet.fleet.library.filters import Bits as Bits
 from tensorfleet.fleet.library.filters import Significant as Significant
 from tensorfleet.fleet.library.filters import TopK as TopK

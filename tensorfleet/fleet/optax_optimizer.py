@@ -14,7 +14,7 @@ from tensorfleet.api.train.optimizer import Optimizer
 from tensorfleet.api.variables.variable import ResourceVariable, Variable, assign
 from tensorfleet.base.naming import export
 from tensorfleet.base.types import Array
-from tensorfleet.fleet.jax_op import jax_op, trace_flat
+from tensorfleet.fleet.jax_functions import jax_op, trace_flat
 from tensorfleet.fleet.jax_trees import Path, PyTree, flatten, unflatten, variable_name
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.convert import to_tensor

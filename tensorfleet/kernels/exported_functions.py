@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tensorfleet.base import dtypes, errors
-from tensorfleet.kernels.stablehlo import Program, Sizes, read_program, write_program
+from tensorfleet.kernels.stablehlo import CheckedProgram, Sizes, read_program, write_program
 
 if TYPE_CHECKING:
     from jax import export as jax_export
@@ -86,7 +86,7 @@ class ExportedFunction:
     identity: str
 
     @cached_property
-    def program(self) -> Program:
+    def program(self) -> CheckedProgram:
         """The checked program; InvalidArgumentError if it is not what this describes."""
         for one in (*self.arguments, *self.results):
             if _SIZES.fullmatch(one.sizes) is None or one.dtype not in _ELEMENTS:

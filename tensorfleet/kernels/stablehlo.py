@@ -50,7 +50,7 @@ _LEFT, _RIGHT, _ALL, _SMALL = (ord(letter) for letter in "LRAS")
 
 
 @dataclass(frozen=True)
-class Program:
+class CheckedProgram:
     """A checked program: its types, how it is best compiled, and its form for JAX."""
 
     arguments: tuple[tuple[Sizes, str], ...]
@@ -84,7 +84,7 @@ def write_program(artifact: bytes) -> bytes:
 
 
 @lru_cache(maxsize=256)
-def program_of(artifact: bytes) -> Program:
+def program_of(artifact: bytes) -> CheckedProgram:
     """The facts about an artifact that was checked here, or made here."""
     return read_program(write_program(artifact))
 
@@ -109,7 +109,7 @@ def _context() -> Any:
 
 
 @lru_cache(maxsize=256)
-def read_program(text: bytes) -> Program:
+def read_program(text: bytes) -> CheckedProgram:
     """Checks a program; InvalidArgumentError when it is malformed or does what it must not.
 
     It travels as text because MLIR's reader of the binary form ends the process, or never ends, when some bytes of it are
@@ -133,7 +133,7 @@ def read_program(text: bytes) -> Program:
         except (AttributeError, IndexError, KeyError, TypeError, ValueError, RuntimeError) as e:
             raise _refused(f"has attributes that make no sense ({e!r})") from None
         version = stablehlo.get_current_version()
-        return Program(*facts, bytes(stablehlo.serialize_portable_artifact(module, version)))
+        return CheckedProgram(*facts, bytes(stablehlo.serialize_portable_artifact(module, version)))
 
 
 def _unreadable(reason: str) -> errors.InvalidArgumentError:

@@ -161,6 +161,15 @@ def test_ratings_kept_back_are_foretold(tmp_path):
     assert "ps/task:3: 50000 rows" in done.stdout
 
 
+# -- a network of Flax with an optimizer of Optax ----------------------------------------------------
+
+
+def test_a_flax_network_trains_on_a_parameter_server(tmp_path):
+    done = run_example(tmp_path, "jax_models", ps=1, workers=2)
+    assert number_after("Final test accuracy", done.stdout) >= 0.97
+    assert "[worker/0] Made" in done.stdout and "[worker/1] Made" in done.stdout
+
+
 # -- words as vectors, from a text that comes with Python --------------------------------------------
 
 

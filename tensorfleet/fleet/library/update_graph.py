@@ -11,7 +11,7 @@ from tensorfleet.fleet.consistency.auto import Adaptive
 from tensorfleet.fleet.consistency.scheme import WHOLE
 from tensorfleet.fleet.consistency.text import Schedule
 from tensorfleet.fleet.consistency.wiring import GatedUpdate, Training
-from tensorfleet.fleet.jax_op import jax_op
+from tensorfleet.fleet.jax_functions import jax_op
 from tensorfleet.fleet.library.phases import SHARED
 from tensorfleet.fleet.library.updates import Kept, Update
 from tensorfleet.graph.apply import apply

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from tensorfleet.kernels.parallel_for import core_count
 from tensorfleet.kernels.processor import has_avx512
-from tensorfleet.kernels.stablehlo import Program, program_of
+from tensorfleet.kernels.stablehlo import CheckedProgram, program_of
 from tensorfleet.runtime.devices import lone_cpu
 
 if TYPE_CHECKING:
@@ -241,7 +241,7 @@ def _array(value: Var | Literal) -> ShapedArray:
     return cast("ShapedArray", value.aval)
 
 
-def _exported(equation: JaxprEqn) -> Program | None:
+def _exported(equation: JaxprEqn) -> CheckedProgram | None:
     """The facts about the exported function that an equation calls, None if it calls none."""
     if equation.primitive.name != "call_exported":
         return None

@@ -250,9 +250,12 @@ def _reason(error: Exception, labels: Sequence[str], types: Sequence[ArrayType])
             "Return them as results, and pass them as arguments: see jax.errors.UnexpectedTracerError.",
         )
     if isinstance(error, (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError)):
+        which = re.search(r"argument values\[(\d+)\]", text)
+        label = labels[int(which[1])] if which else "an argument"
         return (
-            first,
-            "Use jax.numpy and jax.lax.cond in it, or make the argument static: static_argnames=('...',).",
+            f"{text.splitlines()[0]} It depends on the value of {label}, which only a run knows.",
+            "Use jax.numpy in place of numpy, and jax.lax.cond in place of if; or make a plain number static: "
+            "static_argnames.",
         )
     if "InconclusiveDimension" in type(error).__name__ or "symbolic" in text.lower():
         return first, (

@@ -122,9 +122,13 @@ def test_a_checkpoint_of_another_tree_is_refused(tmp_path):
     tf.fleet.jax_variables({"w": np.ones((2, 3), np.float32)})
     with initialized() as session:
         path = tf.train.Saver().save(session, str(tmp_path / "model"))
-    with pytest.raises(ValueError, match="has no 'params/b', the parameter params\\['b'\\].* it has params/w. Pass a tree"):
+    with pytest.raises(
+        ValueError, match="has no 'params/b', the parameter params\\['b'\\].* it has params/w. Pass a tree"
+    ):
         tf.fleet.jax_from_checkpoint(path, {"b": np.ones(2)})
-    with pytest.raises(ValueError, match="'params/w' in .* has shape \\[2, 3\\]; params\\['w'\\] has \\[3, 2\\]"):
+    with pytest.raises(
+        ValueError, match="'params/w' in .* has shape \\[2, 3\\]; params\\['w'\\] has \\[3, 2\\]"
+    ):
         tf.fleet.jax_from_checkpoint(path, {"w": np.ones((3, 2))})
 
 
