@@ -46,6 +46,7 @@ def join(timeout: float = _TIMEOUT_SECONDS) -> Cluster:
     """
     limit = positive_number("timeout", timeout)
     place = getattr(_here, "place", None)
+    is_own = place is None
     if place is None:
         told = tf_config.read()
         if told.task_type is None or told.task_index is None or told.task_type not in told.cluster.jobs:
@@ -59,14 +60,16 @@ def join(timeout: float = _TIMEOUT_SECONDS) -> Cluster:
             server.join()  # until the run is over
             raise SystemExit(0)
         place = server
-    return Cluster(place, limit)
+    return Cluster(place, limit, is_own)
 
 
 @export("fleet.Cluster")
 class Cluster:
     """A worker's view of its cluster. Use it in a `with` block, whose end the other workers are told of."""
 
-    def __init__(self, server: Server, timeout: float) -> None:
+    def __init__(self, server: Server, timeout: float, is_own: bool = False) -> None:
+        """The server ends with the cluster if it `is_own`."""
+        self._server = server if is_own else None
         spec, self.job, self.index = server.cluster, server.job, server.index
         #: the limit in seconds of each wait
         self.timeout = timeout
@@ -171,6 +174,8 @@ class Cluster:
         finally:
             if self._session is not None:
                 self._session.close()
+            if self._server is not None:
+                self._server.stop()
 
     # -- what its parts use ---------------------------------------------------------------------------
 
