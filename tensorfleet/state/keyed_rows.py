@@ -77,8 +77,14 @@ class KeyedRows:
         """Merges values into the rows of keys; those of a key that comes several times one after the other."""
         with self._lock:
             at = self._made(keys)
-            for chosen in _rounds(at) if merge != "sum" else [slice(None)]:
-                self._merge(at[chosen], values[chosen], merge)
+            repeats = merge != "set" and _has_repeats(
+                at
+            )  # of several values for one row numpy leaves the last
+            if repeats and merge == "sum":
+                np.add.at(self._rows, at, values)
+            else:
+                for chosen in _rounds(at) if repeats else [slice(None)]:
+                    self._merge(at[chosen], values[chosen], merge)
             self._record(keys, at)
 
     def pull_range(self, first: int, last: int) -> tuple[Array, Array]:
@@ -94,7 +100,7 @@ class KeyedRows:
         """Gives a function the rows of different keys and puts its first result in their place; gives the others."""
         with self._lock:
             at = self._made(keys)
-            if len(np.unique(at)) != len(at):
+            if _has_repeats(at):
                 raise errors.invalid(
                     f"A server function of table '{self.kind.name}' got a key more than once. Give each key once: sum "
                     "the arguments of equal keys first (numpy.unique with return_inverse finds them)."
@@ -188,7 +194,7 @@ class KeyedRows:
     def _merge(self, at: Array, values: Array, merge: str | RowFunction) -> None:
         rows = self._rows
         if merge == "sum":
-            np.add.at(rows, at, values) if len(np.unique(at)) < len(at) else _add(rows, at, values)
+            rows[at] += values
         elif merge == "max":
             rows[at] = np.maximum(rows[at], values)
         elif merge == "set":
@@ -208,17 +214,16 @@ def digest_of(keys: Array) -> bytes:
     return hashlib.blake2b(keys.tobytes(), digest_size=16).digest()
 
 
-def _add(rows: Array, at: Array, values: Array) -> None:
-    rows[at] += values
+def _has_repeats(at: Array) -> bool:
+    ordered = np.sort(at)
+    return bool((ordered[1:] == ordered[:-1]).any())
 
 
 def _rounds(at: Array) -> list[Any]:
     """Positions in groups without a repetition: the first of each number, then the second of each, and so on."""
     order = np.argsort(at, kind="stable")
     ordered = at[order]
-    begins = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if len(at) else np.zeros(0, np.int64)
-    if len(begins) == len(at):
-        return [slice(None)]
+    begins = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
     lengths = np.diff(np.r_[begins, len(at)])
     rank = np.arange(len(at)) - np.repeat(begins, lengths)
     return [order[rank == r] for r in range(int(lengths.max()))]
