@@ -39,7 +39,9 @@ def main() -> None:
     with fleet.join() as cluster:
         model = cluster.parameters("net", dict(net.state_dict()), optax.adam(2e-3))
         rng = np.random.default_rng(1)
-        rows = (r for _ in range(flags.epochs) for r in rng.permutation(len(images) - TEST_IMAGES).reshape(-1, 11))
+        rows = (
+            r for _ in range(flags.epochs) for r in rng.permutation(len(images) - TEST_IMAGES).reshape(-1, 11)
+        )
         for chosen in cluster.shard(rows):
             params = {name: value.requires_grad_() for name, value in model.pull().items()}
             scores = torch.func.functional_call(net, params, (images[TEST_IMAGES + chosen],))

@@ -66,7 +66,9 @@ def area_under_curve(scores: np.ndarray, clicks: np.ndarray) -> float:
     """How often a click has a higher score than none."""
     ranks = np.argsort(np.argsort(scores)) + 1
     positive = clicks.sum()
-    return float((ranks[clicks > 0].sum() - positive * (positive + 1) / 2) / (positive * (len(clicks) - positive)))
+    return float(
+        (ranks[clicks > 0].sum() - positive * (positive + 1) / 2) / (positive * (len(clicks) - positive))
+    )
 
 
 def main() -> None:
@@ -82,7 +84,10 @@ def main() -> None:
             table.call("ftrl", keys, gradients)
         features, clicks = log_of(-1 % 2**32, 20_000)
         quality = area_under_curve(scores_of(table, features)[0], clicks)
-        print(f"worker {cluster.rank} is done: {table.size()} features. Area under the curve {quality:.3f}", flush=True)
+        print(
+            f"worker {cluster.rank} is done: {table.size()} features. Area under the curve {quality:.3f}",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

@@ -11,13 +11,14 @@ from tensorfleet.fleet.consistency.auto import Adaptive
 from tensorfleet.fleet.consistency.scheme import WHOLE
 from tensorfleet.fleet.consistency.text import Schedule
 from tensorfleet.fleet.consistency.wiring import GatedUpdate, Training
-from tensorfleet.fleet.jax_functions import jax_op
 from tensorfleet.fleet.library.phases import SHARED
 from tensorfleet.fleet.library.updates import Kept, Update
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.operation import Operation, Tensor
-from tensorfleet.graph.scopes import colocate_with, device, name_scope
+from tensorfleet.graph.scopes import colocate_with, device, get_default_graph, name_scope
+from tensorfleet.kernels.exported_functions import ArrayType, TracedFunction
 from tensorfleet.ops.array.basic import group, placeholder
+from tensorfleet.ops.control.jax_call import call_traced
 
 
 class UpdateGraph:
@@ -105,10 +106,16 @@ class UpdateGraph:
         if not wanted:
             return []
         program = self._update.phases.program(list(inputs), wanted)
-        program.__name__ = f"update_on_server_{server}"
+        given = list(inputs.values())
+        types = [
+            ArrayType(t.dtype.base_dtype.name, ", ".join(str(size) for size in t.shape.as_list()))
+            for t in given
+        ]
+        labels = [f"value {i}" for i in range(len(given))]
+        name = f"update_on_server_{server}"
+        traced = TracedFunction(program, name, labels, types, self._update.is_wide)
         with device(self._devices[server]):
-            result: list[Tensor] = jax_op(program)(*inputs.values())
-        return result
+            return call_traced(traced, given, get_default_graph())
 
     def _finish(self, server: int, inputs: dict[Any, Tensor]) -> list[Operation]:
         """Computes the new values of a server's variables and assigns them."""

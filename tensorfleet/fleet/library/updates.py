@@ -37,6 +37,8 @@ class Update:
     def __init__(self, name: str, layout: TreeLayout, optimizer: Any, servers: int) -> None:
         load_jax()
         self.name, self.layout, self._optimizer = name, layout, optimizer
+        #: whether JAX needs its 64-bit types for the update
+        self.is_wide = any(np.dtype(leaf.dtype).itemsize == 8 for leaf in layout.leaves)
         shapes = [leaf.shape for leaf in layout.leaves]
         sizes = [leaf.size for leaf in layout.leaves]
         whole = [Piece(i, 0, s[0] if s else 1, 0, False) for i, s in enumerate(shapes)]
@@ -86,8 +88,10 @@ class Update:
 
         jax, _ = load_jax()
         count, optimizer = len(self.pieces), self._optimizer
-        arrays = [jax.ShapeDtypeStruct(kept.shape, np.dtype(kept.dtype)) for kept in self.parameters]
-        state = jax.eval_shape(optimizer.init, self._nested(arrays))
+        with jax.enable_x64(self.is_wide):
+            arrays = [jax.ShapeDtypeStruct(kept.shape, np.dtype(kept.dtype)) for kept in self.parameters]
+        with jax.enable_x64(self.is_wide):
+            state = jax.eval_shape(optimizer.init, self._nested(arrays))
         found, structure = flatten(state)
         numbered = unflatten(structure, list(range(len(found))))
         owners = optax.tree_utils.tree_map_params(
@@ -115,7 +119,8 @@ class Update:
             changed = jax.tree_util.tree_leaves(optax.apply_updates(tree, steps))
             return [*changed, *jax.tree_util.tree_leaves(new)]
 
-        self.flow: Flow = phases.trace(update, [*arrays, *arrays, *(leaf for _, leaf in found)])
+        with jax.enable_x64(self.is_wide):
+            self.flow: Flow = phases.trace(update, [*arrays, *arrays, *(leaf for _, leaf in found)])
 
     def _leaf_of(self) -> list[int | None]:
         return [piece.leaf for piece in self.pieces]
@@ -144,7 +149,8 @@ class Update:
         """The values of all parameters and of the state when training begins."""
         jax, jnp = load_jax()
         parts = self.cut(self.layout.arrays(tree, "init"))
-        state = self._optimizer.init(self._nested([jnp.asarray(part) for part in parts]))
+        with jax.enable_x64(self.is_wide):
+            state = self._optimizer.init(self._nested([jnp.asarray(part) for part in parts]))
         return [*parts, *(np.asarray(leaf) for leaf in jax.tree_util.tree_leaves(state))]
 
     def cut(self, arrays: Sequence[Array]) -> list[Array]:

@@ -35,7 +35,9 @@ def test_training_goes_on_where_it_was_when_a_parameter_server_dies(monkeypatch)
             np.testing.assert_array_equal(model.pull()["w"], before[0])
             np.testing.assert_array_equal(table.pull(KEYS), before[1])
             step()
-            np.testing.assert_allclose(model.pull()["w"], -0.4, rtol=1e-4)  # four steps of Adam, with its moments
+            np.testing.assert_allclose(
+                model.pull()["w"], -0.4, rtol=1e-4
+            )  # four steps of Adam, with its moments
             assert table.pull(KEYS[9:11]).tolist() == [[30, 30], [4, 4]]
     finally:
         servers.close()

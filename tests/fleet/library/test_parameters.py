@@ -196,6 +196,19 @@ def test_arrays_come_back_as_those_of_init_or_of_another_tree(local):
             model.pull(like={"v": np.zeros(3)})
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float16"])
+def test_parameters_of_other_types_are_trained_too(local, dtype):
+    with local(2).join() as cluster:
+        model = cluster.parameters(
+            "model", {"w": np.ones(3, dtype), "v": np.ones((), dtype)}, optax.adam(0.5)
+        )
+        for _ in range(3):
+            params = model.pull()
+            assert params["w"].dtype == dtype
+            model.push(params)
+        assert (model.pull()["w"] < 0.3).all()
+
+
 def test_a_push_that_does_not_wait_is_waited_for_by_its_timestamp(local):
     with local().join() as cluster:
         model = cluster.parameters("model", init, optax.sgd(1.0))
