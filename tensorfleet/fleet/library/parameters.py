@@ -120,12 +120,11 @@ class Parameters:
         """Has the servers update the parameters with gradients, a tree like that of `init`. Returns a timestamp.
 
         It returns when this worker may begin its next step: with "bsp" when the mean of all workers' gradients is
-        applied. With `wait=False` it returns at once, and `wait(timestamp)` waits. Do not change the gradients until
-        then.
+        applied. With `wait=False` it returns at once, and `wait(timestamp)` waits.
         """
         if self._is_left:
             raise RuntimeError(f"'{self.name}' is closed. Push inside the block of fleet.join().")
-        parts = self._update.cut(self._layout.arrays(gradients, "gradients"))
+        parts = self._update.packed(self._layout.arrays(gradients, "gradients"))
         if wait and not self._requests.is_busy():
             self._send(*parts, *self._seen)
             return self._requests.done()

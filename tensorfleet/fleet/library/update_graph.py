@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,13 +13,14 @@ from tensorfleet.fleet.consistency.scheme import WHOLE
 from tensorfleet.fleet.consistency.text import Schedule
 from tensorfleet.fleet.consistency.wiring import GatedUpdate, Training
 from tensorfleet.fleet.library.phases import SHARED
-from tensorfleet.fleet.library.updates import Kept, Update
+from tensorfleet.fleet.library.updates import Kept, Pack, Update
 from tensorfleet.graph.apply import apply
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import colocate_with, device, get_default_graph, name_scope
 from tensorfleet.kernels.exported_functions import ArrayType, TracedFunction
 from tensorfleet.ops.array.basic import group, placeholder
 from tensorfleet.ops.control.jax_call import call_traced
+from tensorfleet.ops.state.accumulators import ConditionalAccumulator
 
 
 class UpdateGraph:
@@ -33,7 +35,10 @@ class UpdateGraph:
             for kept in update.state
         ]
         with name_scope(f"{update.name}/steps"):
-            self.gradients = self._fed(self._stores())[: len(self.parameters)]
+            self.gradients = [
+                self._apply("Placeholder", p.server, dtype=dtypes.as_dtype(p.dtype), shape=[p.size])
+                for p in update.packs
+            ]
             self.values, self.assign = self._assigning()
             self.are_initialized = [self._apply("IsVariableInitialized", s, v) for v, s in self._stores()]
 
@@ -85,28 +90,37 @@ class UpdateGraph:
             sent: dict[Any, Tensor] = {}
             known = flow.known(phase)
             for server in update.servers:
-                inputs = self._inputs(server, gradients) | {v: crossing[v] for v in known}
+                inputs = self._inputs(server) | {v: crossing[v] for v in known}
+                packs = {p: g for p, g in zip(update.packs, gradients, strict=True) if p.server == server}
                 if phase < flow.count - 1:
                     wanted = flow.sent(phase, server)
-                    sent.update(zip(wanted, self._call(server, inputs, wanted), strict=True))
+                    sent.update(zip(wanted, self._call(server, packs, inputs, wanted), strict=True))
                 else:
-                    done += self._finish(server, inputs)
+                    done += self._finish(server, packs, inputs)
             crossing |= sent
         return group(*done)
 
-    def _inputs(self, server: int, gradients: Sequence[Tensor]) -> dict[Any, Tensor]:
-        """The values that a server has of itself."""
+    def _inputs(self, server: int) -> dict[Any, Tensor]:
+        """The parameters and the state that a server has."""
         inputs, count = self._update.flow.inputs, len(self.parameters)
         own = [i for i, kept in enumerate(self._update.parameters) if kept.home == server]
-        found = {inputs[i]: gradients[i] for i in own} | {inputs[count + i]: self.parameters[i] for i in own}
+        found = {inputs[count + i]: self.parameters[i] for i in own}
         copies = zip(inputs[2 * count :], self.state, strict=True)
         return found | {v: stores[server] for v, stores in copies if server in stores}
 
-    def _call(self, server: int, inputs: dict[Any, Tensor], wanted: Sequence[Any]) -> list[Tensor]:
+    def _call(
+        self, server: int, packs: dict[Pack, Tensor], inputs: dict[Any, Tensor], wanted: Sequence[Any]
+    ) -> list[Tensor]:
         if not wanted:
             return []
-        program = self._update.phases.program(list(inputs), wanted)
-        given = list(inputs.values())
+        of_pieces = [self._update.flow.inputs[i] for pack in packs for i in pack.pieces]
+        inside = self._update.phases.program([*of_pieces, *inputs], wanted)
+
+        def program(*values: Any) -> list[Any]:
+            parts = [pack.unpacked(vector) for pack, vector in zip(packs, values, strict=False)]
+            return inside(*itertools.chain(*parts), *values[len(packs) :])
+
+        given = [*packs.values(), *inputs.values()]
         types = [
             ArrayType(t.dtype.base_dtype.name, ", ".join(str(size) for size in t.shape.as_list()))
             for t in given
@@ -117,7 +131,7 @@ class UpdateGraph:
         with device(self._devices[server]):
             return call_traced(traced, given, get_default_graph())
 
-    def _finish(self, server: int, inputs: dict[Any, Tensor]) -> list[Operation]:
+    def _finish(self, server: int, packs: dict[Pack, Tensor], inputs: dict[Any, Tensor]) -> list[Operation]:
         """Computes the new values of a server's variables and assigns them."""
         outputs, count = self._update.flow.outputs, len(self.parameters)
         targets = [
@@ -130,7 +144,7 @@ class UpdateGraph:
             for v, stores in zip(outputs[count:], self.state, strict=True)
             if server in stores
         ]
-        made = self._call(server, inputs, [v for v, _ in targets])
+        made = self._call(server, packs, inputs, [v for v, _ in targets])
         return [
             self._assign(variable, value, server).op
             for (_, variable), value in zip(targets, made, strict=True)
@@ -138,7 +152,8 @@ class UpdateGraph:
 
     def push(self, schedule: Schedule, workers: int) -> tuple[Operation, PushedUpdate]:
         """The operation that applies this worker's gradients when and as a consistency says."""
-        pairs: list[tuple[Any, Any]] = list(zip(self.gradients, self.parameters, strict=True))
+        firsts = [self.parameters[pack.pieces[0]] for pack in self._update.packs]
+        pairs: list[tuple[Any, Any]] = list(zip(self.gradients, firsts, strict=True))
         training = Training(pairs, None, schedule, workers, f"consistency/{self._update.name}")
         gated = PushedUpdate(training, lambda ready: self.apply([gradient for gradient, _ in ready]))
         return gated.build(), gated
@@ -152,6 +167,10 @@ class PushedUpdate(GatedUpdate):
 
     pulled: Tensor | None = None
     updates: Tensor | None = None
+
+    def _accumulator(self, grad: Any, var: Any) -> ConditionalAccumulator:
+        name = f"{self._it.key}/{var.op.name}/{grad.dtype.base_dtype.name}"
+        return ConditionalAccumulator(grad.dtype, shape=grad.shape, shared_name=name)
 
     def _read_step_early(self) -> Tensor:
         with colocate_with(self._place):

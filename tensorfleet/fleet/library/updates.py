@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -29,6 +31,30 @@ class Kept:
     dtype: str
     #: a server, or SHARED: every server has it
     home: Home
+
+
+@dataclass(frozen=True)
+class Pack:
+    """Gradients of some pieces in one vector."""
+
+    server: int
+    dtype: str
+    pieces: tuple[int, ...]
+    shapes: tuple[Dims, ...]
+
+    @property
+    def size(self) -> int:
+        """Its elements."""
+        return sum(math.prod(shape) for shape in self.shapes)
+
+    def unpacked(self, vector: Any) -> list[Any]:
+        """The gradients of the pieces."""
+        ends = list(itertools.accumulate(math.prod(shape) for shape in self.shapes))
+        begins = [0, *ends[:-1]]
+        return [
+            vector[begin:end].reshape(shape)
+            for begin, end, shape in zip(begins, ends, self.shapes, strict=True)
+        ]
 
 
 class Update:
@@ -137,6 +163,22 @@ class Update:
     def servers(self) -> list[int]:
         """The servers that have a part."""
         return sorted({piece.server for piece in self.pieces})
+
+    @cached_property
+    def packs(self) -> list[Pack]:
+        """The gradients as they are sent: those of one type for one server in a row."""
+        of: dict[tuple[int, str], list[int]] = {}
+        for i, kept in enumerate(self.parameters):
+            of.setdefault((kept.home, kept.dtype), []).append(i)
+        return [
+            Pack(server, dtype, tuple(pieces), tuple(self.parameters[i].shape for i in pieces))
+            for (server, dtype), pieces in of.items()
+        ]
+
+    def packed(self, arrays: Sequence[Array]) -> list[Array]:
+        """The packs of the gradients of all arrays."""
+        parts = self.cut(arrays)
+        return [np.concatenate([parts[i].reshape(-1) for i in pack.pieces]) for pack in self.packs]
 
     @cached_property
     def digest(self) -> str:
