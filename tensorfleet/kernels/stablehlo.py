@@ -132,8 +132,11 @@ def read_program(text: bytes) -> CheckedProgram:
             facts = _Reader(ir, module).read()
         except (AttributeError, IndexError, KeyError, TypeError, ValueError, RuntimeError) as e:
             raise _refused(f"has attributes that make no sense ({e!r})") from None
-        version = stablehlo.get_current_version()
-        return CheckedProgram(*facts, bytes(stablehlo.serialize_portable_artifact(module, version)))
+        try:
+            artifact = stablehlo.serialize_portable_artifact(module, stablehlo.get_current_version())
+        except Exception as e:  # something that no version of the format has
+            raise _unreadable("; ".join(reasons[:2]) or str(e)[:400]) from None
+        return CheckedProgram(*facts, bytes(artifact))
 
 
 def _unreadable(reason: str) -> errors.InvalidArgumentError:

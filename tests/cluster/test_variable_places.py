@@ -1,6 +1,7 @@
 """Every op that reads or writes a variable, with the variable here, on another device, and on another task."""
 
 import numpy as np
+import optax
 import pytest
 
 import tensorfleet as tf
@@ -118,6 +119,13 @@ def selected(case):
     return tf.identity(apply_op("RefSelect", tf.constant(0), [case.table()]).outputs[0]).op
 
 
+def stepped(case):
+    """A step of an optimizer of Optax, by its own op."""
+    case.table()
+    gradient = tf.constant(np.linspace(0.5, 1.5, case.rows * 2, dtype=np.float32).reshape([-1, 2]))
+    return tf.fleet.OptaxOptimizer(optax.sgd(0.5)).apply_gradients([(gradient, case.variables[0])])
+
+
 def initialized(case):
     case.table()
     return tf.is_variable_initialized(case.variables[0]).op
@@ -129,7 +137,7 @@ SPECIAL = {
     "IsVariableInitialized": initialized,
 }
 SPECIAL |= {"CountUpTo": counted, "ResourceCountUpTo": counted, "RefSwitch": switched, "RefMerge": merged}
-SPECIAL |= {"RefSelect": selected}
+SPECIAL |= {"RefSelect": selected, "FleetJaxUpdate": stepped, "FleetResourceJaxUpdate": stepped}
 SPECIAL |= {name: drawn for name in all_ops() if name.startswith(("Stateful", "RngSkip"))}
 SPECIAL |= {"RefEnter": entered, "VariableShape": lambda case: apply_op("VariableShape", case.table())}
 SPECIAL |= {"SdcaShrinkL1": lambda case: apply_op("SdcaShrinkL1", [case.table()], l1=0.1, l2=0.3)}

@@ -116,8 +116,8 @@ def test_it_is_part_of_the_segment_around_it():
     plan = make_plan(
         tf.get_default_graph(), [y], [], [x], Placer(["/job:localhost/replica:0/task:0/device:CPU:0"])
     )
-    parts = [part for part in plan.parts if "JaxCall" in [op.type for op in part.ops]]
-    assert [op.type for op in parts[0].ops if op.type != "Const"] == ["Mul", "JaxCall", "AddV2", "Sum"]
+    parts = [part for part in plan.parts if "FleetJaxCall" in [op.type for op in part.ops]]
+    assert [op.type for op in parts[0].ops if op.type != "Const"] == ["Mul", "FleetJaxCall", "AddV2", "Sum"]
     for _ in range(3):
         assert run(y, {x: X}) == pytest.approx(np.sum(np.sin(X * 2) + 1), rel=1e-5)
     assert traced == [1]
@@ -192,7 +192,7 @@ def test_random_functions_give_what_jax_gives_in_numpy_and_in_xla(chosen, shape,
         out = tf.fleet.jax_op(function)(x, y)
         slopes = tf.gradients(out[1], [x, y])
         compiled = run([*out, *slopes], {x: a, y: b})
-        plain = registry.get("JaxCall").kernel(np, [a, b], op=out[0].op)
+        plain = registry.get("FleetJaxCall").kernel(np, [a, b], op=out[0].op)
     with jax.enable_x64(False):
         expected = [*function(a, b), *jax.grad(lambda *p: function(*p)[1], (0, 1))(a, b)]
     for got, wanted in zip(compiled, expected, strict=True):

@@ -1,4 +1,4 @@
-"""`JaxCall`: a function of JAX as an operation. It travels as StableHLO, never as Python."""
+"""`FleetJaxCall`: a function of JAX as an operation. It travels as StableHLO, never as Python."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _known(shape: TensorShape) -> Sizes | None:
 
 # Without gradients of its own: those are calls of another function.
 @op(
-    "JaxCall",
+    "FleetJaxCall",
     "arguments: list(Tin) -> results: list(Tout)",
     f"{ATTRS}; gradient: string = ''",
     shape=_shape,
@@ -124,8 +124,8 @@ def _update_shape(operation: Operation) -> list[TensorShape]:
 
 # The function takes the values of the variables, and then the other arguments. It gives the new values.
 for _name, _variables, _types_of in (
-    ("JaxUpdate", "Ref(list(Tout))", ""),
-    ("ResourceJaxUpdate", "N * resource", "; N: int >= 1"),
+    ("FleetJaxUpdate", "Ref(list(Tout))", ""),
+    ("FleetResourceJaxUpdate", "N * resource", "; N: int >= 1"),
 ):
 
     @op(
@@ -153,11 +153,15 @@ def update_variables(traced: TracedFunction, handles: Sequence[Tensor], given: S
     resource = handles[0].dtype.base_dtype == dtypes.resource
     name = traced.exported.name
     return apply_op(
-        "ResourceJaxUpdate" if resource else "JaxUpdate", list(handles), list(given), name=name, **attrs
+        "FleetResourceJaxUpdate" if resource else "FleetJaxUpdate",
+        list(handles),
+        list(given),
+        name=name,
+        **attrs,
     )
 
 
-@gradient("JaxCall")
+@gradient("FleetJaxCall")
 def _jax_call_gradient(operation: Operation, *grads: Tensor) -> list[Gradient]:
     function = exported_of(operation)
     moving = [a.moves for a in function.arguments]
@@ -174,7 +178,7 @@ def call_gradient(operation: Operation, inputs: Sequence[Tensor]) -> list[Tensor
     if traced is not None:
         return call_traced(traced.gradient(), inputs, operation.graph)
     attrs = _travelled(operation)
-    return apply_list("JaxCall", list(inputs), name=_text(attrs["function"]), **attrs)
+    return apply_list("FleetJaxCall", list(inputs), name=_text(attrs["function"]), **attrs)
 
 
 def call_traced(
@@ -183,7 +187,7 @@ def call_traced(
     """An operation that calls a function, with its gradients of so many orders in its attributes."""
     keep_traced(traced, owner)
     attrs = _with_gradients(traced, orders)
-    return apply_list("JaxCall", list(inputs), name=name or traced.exported.name, **attrs)
+    return apply_list("FleetJaxCall", list(inputs), name=name or traced.exported.name, **attrs)
 
 
 def _with_gradients(traced: TracedFunction, orders: int) -> dict[str, Any]:
@@ -198,8 +202,8 @@ def _packed(attrs: dict[str, Any]) -> bytes:
     """Attributes as the bytes of a message: a gradient inside the operation that it belongs to."""
     from tensorfleet.base.protos import NodeDef
 
-    node = NodeDef(name="gradient", op="JaxCall")
-    spec = registry.get("JaxCall")
+    node = NodeDef(name="gradient", op="FleetJaxCall")
+    spec = registry.get("FleetJaxCall")
     for name, attr in spec.attrs.items():
         attr_to_proto(attr.kind, clean_attr(spec, attr, attrs.get(name, attr.default)), node.attr[name])
     return node.SerializeToString(deterministic=True)
@@ -215,11 +219,13 @@ def _travelled(operation: Operation) -> dict[str, Any]:
             f"'{exported_of(operation).name}'. Build it with tf.fleet.jax_op(..., vjp_order=1), or take the gradients "
             "in the process that has the function."
         )
-    spec = registry.get("JaxCall")
+    spec = registry.get("FleetJaxCall")
     try:
         node = NodeDef.FromString(packed)
-        read = {name: attr_from_proto(node.attr[name]) for name in spec.attrs if name in node.attr}
-        return {name: clean_attr(spec, spec.attrs[name], value) for name, value in read.items()}
+        missing = spec.attrs.keys() - node.attr.keys()
+        if missing:
+            raise ValueError(f"it has no {min(missing)!r}")
+        return {n: clean_attr(spec, spec.attrs[n], attr_from_proto(node.attr[n])) for n in spec.attrs}
     except (DecodeError, TypeError, ValueError) as e:
         raise errors.invalid(
             f"The gradient that travelled with '{operation.name}' is malformed ({e}). Export the graph again."

@@ -34,7 +34,7 @@ _COMPILE_BESIDE_AFTER_SECONDS_PER_STEP = 0.08e-3
 # Convolutions and the like run in numpy for so long at first, a fifth of what compiling takes: a script that runs a
 # model once is done before XLA would have been.
 _FIRST_RUN_SECONDS, _FIRST_RUN_SECONDS_PER_STEP = 0.25, 1e-3
-_ONLY_XLA = {"FleetVjp", "JaxCall", "JaxUpdate", "ResourceJaxUpdate"}
+_ONLY_XLA = {"FleetVjp", "FleetJaxCall", "FleetJaxUpdate", "FleetResourceJaxUpdate"}
 _TRIAL_RUNS = 12  # of a program, by which it must have beaten numpy's fastest run once
 # A program that has lost gets one more trial, a longer one: the machine may have been busy.
 _RUNS_BEFORE_SECOND_TRIAL = 200
