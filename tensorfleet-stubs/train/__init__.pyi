@@ -117,6 +117,7 @@ from tensorfleet.ops.math.sdca import sdca_optimizer as sdca_optimizer
 from tensorfleet.ops.math.sdca import sdca_shrink_l1 as sdca_shrink_l1
 from tensorfleet.train import experimental as experimental
 from tensorfleet.train import queue_runner as queue_runner
+import builtins
 import typing
-def SyncReplicasOptimizerV2(*args: typing.Any, **kwargs: typing.Any) -> typing.Any: ...
+def SyncReplicasOptimizerV2(opt: typing.Any, replicas_to_aggregate: builtins.int, total_num_replicas: builtins.int | None = ..., variable_averages: typing.Any = ..., variables_to_average: typing.Any = ..., use_locking: builtins.bool = ..., name: builtins.str = ..., replica_id: typing.Any = ...) -> typing.Any: ...
 piecewise_constant_decay = _piecewise_constant_decay

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-#: the kind of the resources that judge gradients
-GATE_KIND = "consistency"
+#: the kinds of a resource that judges gradients, and of a session whose gradients it judges
+GATE_KIND, GATE_MEMBER_KIND = "consistency", "worker of a consistency"
 
 
 @dataclass

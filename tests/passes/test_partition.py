@@ -119,3 +119,22 @@ def test_synchronous_training_runs_with_updates_of_batch_normalization(servers):
         tf.Session.reset(server.target)
     assert losses[-1] < losses[0] / 2
     assert np.abs(mean).max() > 0
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_a_branch_may_wait_for_a_queue(session, wanted):
+    with tf.device("/job:ps/task:0"):
+        queue = tf.FIFOQueue(3, tf.int32, shapes=[()], shared_name="in_branch")
+        put = queue.enqueue(5)
+        total = tf.Variable(0, name="total")
+        choice = tf.placeholder(tf.bool, [])
+
+        def take():
+            with tf.control_dependencies([tf.assign_add(total, queue.dequeue())]):
+                return tf.constant(1)
+
+        result = tf.cond(choice, take, lambda: tf.constant(2))
+    session.run(total.initializer)
+    session.run(put)
+    assert session.run([result, total], {choice: wanted}, options=LIMIT) == ([1, 5] if wanted else [2, 0])
+    assert session.run(queue.size()) == (0 if wanted else 1)

@@ -71,15 +71,6 @@ class SyncReplicasOptimizer(Optimizer):
     `get_init_tokens_op()`.
     """
 
-    def __new__(cls, *args: object, **kwargs: object) -> SyncReplicasOptimizer:
-        """An optimizer of this class, or of the one that stands for it."""
-        if instead is not None and cls not in (SyncReplicasOptimizer, instead):
-            raise TypeError(
-                f"{cls.__name__} is a SyncReplicasOptimizer of the script's own, which --consistency cannot replace. "
-                "Leave out --consistency."
-            )
-        return super().__new__(instead or cls)
-
     def __init__(
         self,
         opt: Optimizer,
@@ -91,6 +82,8 @@ class SyncReplicasOptimizer(Optimizer):
         name: str = "sync_replicas",
         replica_id: object = None,
     ) -> None:
+        if instead is not None:
+            self._become(instead)
         if replica_id is not None:
             logging.log_first_n(logging.WARN, "SyncReplicasOptimizer needs no replica_id any more.", 1)
         if total_num_replicas is None:
@@ -113,6 +106,14 @@ class SyncReplicasOptimizer(Optimizer):
         self._sync_token_queue: Any = None
         self._chief_queue_runner: QueueRunner | None = None
         self._accumulator_list: list[tuple[Any, str]] = []
+
+    def _become(self, kind: type[SyncReplicasOptimizer]) -> None:
+        if type(self) is not SyncReplicasOptimizer:
+            raise TypeError(
+                f"{type(self).__name__} is a SyncReplicasOptimizer of the script's own, which --consistency cannot "
+                "replace. Leave out --consistency."
+            )
+        self.__class__ = kind
 
     def compute_gradients(self, *args: Any, **kwargs: Any) -> list[tuple[Gradient, Any]]:
         """(gradient, variable) pairs, as the wrapped optimizer gives them."""

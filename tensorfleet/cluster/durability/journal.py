@@ -28,6 +28,7 @@ from tensorfleet.cluster.durability.results import RequestName, Result, Results
 from tensorfleet.runtime.resources import VariableStore
 from tensorfleet.state.accumulators import Accumulator
 from tensorfleet.state.agreement import Agreement
+from tensorfleet.state.gradient_tallies import GATE_KIND, GATE_MEMBER_KIND
 from tensorfleet.state.keyed_rows import KeyedRows
 from tensorfleet.state.queues import Queue
 from tensorfleet.state.tables import Table
@@ -42,6 +43,9 @@ _STREAM = "random stream"
 _COPIED = (VariableStore, Queue, Accumulator, Table, KeyedRows, Agreement)
 # A table is copied anew when the calls since the last copy have brought so many entries, or as many as it has.
 _MIN_CALLED_ENTRIES = 1024
+
+# Kinds of resources that the workers make anew, each with its next step: nothing of them is lost.
+_MADE_ANEW = ("replica", "collective", GATE_KIND, GATE_MEMBER_KIND)
 
 
 class _AlwaysShown:
@@ -92,7 +96,7 @@ class Journal:
 
     def _adopt(self, key: Key, resource: Any) -> None:
         if not isinstance(resource, _COPIED) or type(resource).__name__ == "Mutex":
-            if key.kind not in ("replica", "collective") and key.kind not in self._warned:
+            if key.kind not in _MADE_ANEW and key.kind not in self._warned:
                 self._warned.add(key.kind)
                 logging.warning(
                     "The %s '%s' is on a durable parameter server, but has no copy on the standby: it is lost with the "

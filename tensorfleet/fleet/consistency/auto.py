@@ -12,7 +12,7 @@ shrinks by one. In between it stays.
 
 from __future__ import annotations
 
-from tensorfleet.fleet.consistency.scheme import WHOLE, Observation, Scheme, StaleRule, behind
+from tensorfleet.fleet.consistency.scheme import WHOLE, Scheme, StaleRule, StepObservation, behind
 
 #: where the bound begins, and the largest it gets
 FIRST_BOUND, MAX_BOUND = 2, 64
@@ -55,7 +55,7 @@ class Adaptive(Scheme):
         """Whether the worker is at most as many steps ahead as the bound is now."""
         return done - slowest <= self.bound
 
-    def observe(self, observation: Observation) -> None:
+    def observe(self, observation: StepObservation) -> None:
         """Adds a step to the window; at its end, moves the bound."""
         workers = max(observation.workers, 1)
         excess = max(observation.age - (workers - 1), 0)

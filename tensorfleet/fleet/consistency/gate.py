@@ -12,17 +12,14 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from tensorfleet.base import errors, logging, settings
-from tensorfleet.fleet.consistency.machine import Machine, Release, Verdict
+from tensorfleet.fleet.consistency.machine import GradientVerdict, Machine, Release
 from tensorfleet.fleet.consistency.text import Schedule
-from tensorfleet.state.gradient_tallies import GATE_KIND, Tally
+from tensorfleet.state.gradient_tallies import Tally
 from tensorfleet.state.long_waits import Awaited, LongWait
 from tensorfleet.state.queues import Signal
 
 if TYPE_CHECKING:
     from tensorfleet.graph.kernel_types import HostContext, Resources
-
-#: the kinds of the resource and of a session that uses it
-KIND, MEMBER_KIND = GATE_KIND, "worker of a consistency"
 
 
 class GateMember:
@@ -98,7 +95,7 @@ class Gate(Awaited):
         with self._lock:
             return self._machine.workers
 
-    def judge(self, member: GateMember, age: int, step: int) -> Verdict:
+    def judge(self, member: GateMember, age: int, step: int) -> GradientVerdict:
         """What becomes of a gradient of that age, when so many updates have been made."""
         with self._lock:
             verdict, released = self._machine.judge(member.name, member.owner, age, step, self._clock())

@@ -8,12 +8,13 @@ import numpy as np
 
 from tensorfleet.base import errors
 from tensorfleet.base.types import Array
-from tensorfleet.fleet.consistency.gate import KIND, MEMBER_KIND, Gate, GateMember
+from tensorfleet.fleet.consistency.gate import Gate, GateMember
 from tensorfleet.fleet.consistency.text import Schedule, parse_schedule
 from tensorfleet.graph.kernel_types import HostContext
 from tensorfleet.graph.registry import not_differentiable, op
 from tensorfleet.ops.common import SCALAR
 from tensorfleet.ops.state.queue_ops import shared
+from tensorfleet.state.gradient_tallies import GATE_KIND, GATE_MEMBER_KIND
 
 _USES: dict[str, Any] = {"host": True, "stateful": True, "shape": lambda op: SCALAR}
 _HANDLE = "handle: resource"
@@ -28,7 +29,9 @@ _HANDLE = "handle: resource"
 def _make(
     ctx: HostContext, *, consistency: bytes, workers: int, container: bytes, shared_name: bytes
 ) -> Gate:
-    gate = shared(ctx, KIND, container, shared_name, lambda name: Gate(name, _parsed(consistency), workers))
+    gate = shared(
+        ctx, GATE_KIND, container, shared_name, lambda name: Gate(name, _parsed(consistency), workers)
+    )
     if gate.schedule.text.encode() != consistency and gate.schedule != _parsed(consistency):
         raise errors.invalid(
             f"A worker trains with the consistency {consistency.decode()!r}, and the others with "
@@ -46,7 +49,7 @@ def _parsed(consistency: bytes) -> Schedule:
 
 
 def _member(ctx: HostContext, gate: Gate) -> GateMember:
-    return ctx.private.get("", MEMBER_KIND, gate.id, lambda: GateMember(gate, ctx.private))
+    return ctx.private.get("", GATE_MEMBER_KIND, gate.id, lambda: GateMember(gate, ctx.private))
 
 
 @op("FleetConsistencySeen", f"{_HANDLE} -> updates: int64", **_USES)

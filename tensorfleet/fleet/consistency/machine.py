@@ -16,12 +16,12 @@ import enum
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tensorfleet.fleet.consistency.scheme import Observation, Scheme
+from tensorfleet.fleet.consistency.scheme import Scheme, StepObservation
 from tensorfleet.fleet.consistency.text import Schedule
 from tensorfleet.state.gradient_tallies import Tally
 
 
-class Verdict(NamedTuple):
+class GradientVerdict(NamedTuple):
     """What becomes of a gradient."""
 
     #: 1 to apply it as it is, 0 to drop it
@@ -130,7 +130,7 @@ class Machine:
 
     def judge(
         self, worker: str, owner: str, age: int, step: int, now: float
-    ) -> tuple[Verdict, list[Release]]:
+    ) -> tuple[GradientVerdict, list[Release]]:
         """What becomes of a gradient that is ready after so many updates. A worker that is not known joins."""
         released: list[Release] = []
         if worker == self._leader:  # its update has failed
@@ -147,7 +147,7 @@ class Machine:
             self.updates += 1
         self._enter(member, _Phase.HANDING, now)
         self.tallies.setdefault(owner, Tally()).count(age, weight)
-        verdict = Verdict(weight, self._scheme.aggregates, self.workers)
+        verdict = GradientVerdict(weight, self._scheme.aggregates, self.workers)
         return verdict, released + self._settle(now)
 
     def arrive(self, worker: str, owner: str, now: float) -> list[Release]:
@@ -262,6 +262,6 @@ class Machine:
 
     def _begin(self, member: _Member, now: float) -> None:
         waited = now - member.since
-        self._scheme.observe(Observation(member.age, member.worked, waited, self.workers))
+        self._scheme.observe(StepObservation(member.age, member.worked, waited, self.workers))
         member.round, member.began = self._round, now
         self._enter(member, _Phase.WORKING, now)

@@ -87,6 +87,10 @@ class _SyncOfRun(SyncReplicasOptimizer):
         self._global_step = global_step
         self.ready_for_local_init_op = report_uninitialized_variables(global_variables())
         self.chief_init_op = self.local_step_init_op = no_op(name="sync_rep_init")
+        # Made here: a supervisor finalizes the graph before it is asked for them.
+        self._no_threads = _NoThreads(
+            FIFOQueue(1, [dtypes.int64], shapes=[()], name="sync_token_q"), [no_op()]
+        )
         update = self._opt.apply_gradients(grads_and_vars, global_step, name)
         if self._variable_averages is None:
             return update
@@ -97,13 +101,13 @@ class _SyncOfRun(SyncReplicasOptimizer):
         """A runner without threads: the workers make the updates."""
         if not self._gradients_applied:
             raise ValueError("Should be called after apply_gradients().")
-        return _NoThreads(FIFOQueue(1, [dtypes.int64], shapes=[()], name="sync_token_q"), [no_op()])
+        return self._no_threads
 
     def get_init_tokens_op(self, num_tokens: int = -1) -> Operation:
         """Nothing to put in."""
         if not self._gradients_applied:
             raise ValueError("get_init_tokens_op() should be called after apply_gradients().")
-        return no_op(name="no_init_tokens")
+        return self.chief_init_op
 
     def make_session_run_hook(self, is_chief: bool, num_tokens: int = -1) -> SessionRunHook:
         """A hook that does nothing."""

@@ -8,12 +8,17 @@ import weakref
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tensorfleet.api.train.optimizer import Optimizer, without_detour
+from tensorfleet.api.variables.variable import Variable
 from tensorfleet.base import settings
 from tensorfleet.base.naming import export
 from tensorfleet.fleet.checking import whole_number
+from tensorfleet.fleet.consistency.learning_rate import RateScaling, multiplied_rate, rate_of
 from tensorfleet.fleet.consistency.text import Consistency, Schedule, parse
 from tensorfleet.fleet.consistency.wiring import GatedUpdate, Training
+from tensorfleet.graph.apply import apply
 from tensorfleet.graph.indexed_slices import IndexedSlices
 from tensorfleet.graph.operation import Operation, Tensor
 from tensorfleet.graph.scopes import control_dependencies, get_default_graph, name_scope
@@ -21,7 +26,6 @@ from tensorfleet.ops.array.basic import group
 
 if TYPE_CHECKING:
     from tensorfleet.api.train.types import GlobalStep, Gradient, GradsAndVars
-    from tensorfleet.api.variables.variable import Variable
     from tensorfleet.graph.graph import Graph
 
 #: by graph the keys that its trainings have
@@ -43,6 +47,10 @@ class FleetOptimizer(Optimizer):
 
     `num_workers` is how many workers to wait for at the beginning; without it, as many as `TF_CONFIG` has. Workers may
     come and go later. Every worker trains with the same value. No hook is needed.
+
+    With "bsp" and "backup" an update has the examples of several workers. `rate_for_workers` is the number of workers
+    that the learning rate was chosen for: from n gradients, the rate is n / `rate_for_workers` times as high. It rises
+    to that over the first `warm_up_steps` global steps.
     """
 
     def __init__(
@@ -51,6 +59,8 @@ class FleetOptimizer(Optimizer):
         consistency: str | None = None,
         num_workers: int | None = None,
         name: str = "consistency",
+        rate_for_workers: int | None = None,
+        warm_up_steps: int = 0,
     ) -> None:
         super().__init__(False, name)
         if not isinstance(opt, Optimizer):
@@ -59,9 +69,15 @@ class FleetOptimizer(Optimizer):
         self._consistency = wanted(consistency)
         if num_workers is not None:
             num_workers = whole_number("num_workers", num_workers, 1)
-        self._num_workers = num_workers or workers_of_cluster()
+        #: how many workers to wait for at the beginning
+        self.num_workers = num_workers or workers_of_cluster()
+        self._scaling = _scaling(opt, self._consistency, rate_for_workers, warm_up_steps)
+        self._gated: GatedUpdate | None = None
         #: how stale the gradient of a step is, after `minimize` or `apply_gradients`: a tensor to fetch
         self.staleness: Tensor | None = None
+        #: how much of it is applied: 1 is all of it, 0 nothing
+        self.weight: Tensor | None = None
+        self._seen: Tensor | None = None
 
     def compute_gradients(self, *args: Any, **kwargs: Any) -> list[tuple[Gradient, Any]]:
         """(gradient, variable) pairs, as the wrapped optimizer gives them."""
@@ -97,12 +113,36 @@ class FleetOptimizer(Optimizer):
         self, pairs: list[tuple[Any, Any]], step: GlobalStep | None, schedule: Schedule, part: str
     ) -> Operation:
         key = _key_of(pairs[0][1], part)
-        training = Training(pairs, step, schedule, self._num_workers, key)
-        update = GatedUpdate(training, lambda ready: self._apply(ready, step))
+        training = Training(pairs, step, schedule, self.num_workers, key, self._seen)
+        update = self._gated = GatedUpdate(
+            training, lambda ready, gradients: self._apply_scaled(ready, step, gradients)
+        )
         with without_detour():
             made = update.build()
-        self.staleness = update.age
+        self.staleness, self.weight = update.age, update.weight
         return made
+
+    def _apply_scaled(
+        self, pairs: list[tuple[Any, Any]], step: GlobalStep | None, gradients: Tensor | None
+    ) -> Operation:
+        if self._scaling is None or gradients is None:
+            return self._apply(pairs, step)
+        if self._scaling.warm_up_steps and step is None:
+            raise ValueError("warm_up_steps are global steps: pass global_step.")
+        now = None if step is None else step.read_value() if isinstance(step, Variable) else step
+        with multiplied_rate(self._opt, self._scaling.factor(gradients, now)):
+            return self._apply(pairs, step)
+
+    def batch_size(self, whole: int) -> Tensor:
+        """How many examples this worker's next step needs, for all workers together to have `whole`.
+
+        Call it after `minimize` or `apply_gradients`, and run it before a step: the number follows workers that come
+        and go.
+        """
+        if self._gated is None:
+            raise ValueError("Ask for the batch size after apply_gradients() or minimize().")
+        most = np.int32(whole_number("whole", whole, 1) - 1)
+        return apply("FloorDiv", most, self._gated.workers_now()) + 1
 
     def _apply(self, pairs: list[tuple[Any, Any]], step: GlobalStep | None) -> Operation:
         """What is put under the gate."""
@@ -119,6 +159,26 @@ class FleetOptimizer(Optimizer):
     def variables(self) -> list[Variable]:
         """Everything that the wrapped optimizer keeps."""
         return self._opt.variables()
+
+
+def _scaling(
+    opt: Optimizer, consistency: Consistency, workers: int | None, warm_up_steps: int
+) -> RateScaling | None:
+    steps = whole_number("warm_up_steps", warm_up_steps, 0)
+    if workers is None:
+        if steps:
+            raise ValueError(
+                "warm_up_steps needs rate_for_workers, the number of workers the rate was chosen for."
+            )
+        return None
+    count = whole_number("rate_for_workers", workers, 1)
+    if not consistency.dense.aggregates and not consistency.sparse.aggregates:
+        raise ValueError(
+            f"rate_for_workers is for updates from several gradients, and with {consistency.text!r} each has one. "
+            "Leave it out, or use 'bsp' or 'backup:2'."
+        )
+    rate_of(opt)
+    return RateScaling(count, steps)
 
 
 def wanted(consistency: str | None) -> Consistency:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 
-class Observation(NamedTuple):
+class StepObservation(NamedTuple):
     """One step of a worker, as a scheme that adapts itself wants to know it."""
 
     age: int
@@ -94,7 +94,7 @@ class Scheme(abc.ABC):
         """How many gradients make one update when so many workers train."""
         return 1
 
-    def observe(self, observation: Observation) -> None:  # noqa: B027 - most schemes learn nothing
+    def observe(self, observation: StepObservation) -> None:  # noqa: B027 - most schemes learn nothing
         """Takes note of a step that is over."""
 
 

@@ -48,12 +48,17 @@ class Training:
     workers: int
     #: the same in the graphs of all workers, and different for each training
     key: str
+    #: how many updates there were when the variables were read, where somebody has looked already
+    seen: Tensor | None = None
 
 
 class GatedUpdate:
     """Builds the training operation of one worker."""
 
-    def __init__(self, training: Training, apply_gradients: Callable[[list[tuple[Any, Any]]], Any]) -> None:
+    def __init__(
+        self, training: Training, apply_gradients: Callable[[list[tuple[Any, Any]], Tensor | None], Any]
+    ) -> None:
+        """`apply_gradients` is given the pairs and, of an update from several gradients, how many these are."""
         self._it = training
         self._apply_gradients = apply_gradients
         self._place = training.pairs[0][1].op if training.step is None else training.step.op
@@ -81,6 +86,11 @@ class GatedUpdate:
             gradients = apply("FleetConsistencyArrive", self._gate(), name="arrive")
         return self._update_together(gradients) if schedule.aggregates else gradients.op
 
+    def workers_now(self) -> Tensor:
+        """How many workers train."""
+        with colocate_with(self._place):
+            return apply("FleetConsistencyWorkers", self._gate(), name="workers")
+
     def _gate(self) -> Tensor:
         with colocate_with(self._place):
             return apply(
@@ -93,6 +103,8 @@ class GatedUpdate:
 
     def _read_step_early(self) -> Tensor:
         """How many updates there were when this step began to read variables."""
+        if self._it.seen is not None:
+            return self._it.seen
         # The dependencies are those of the update: a read after them would be too late.
         with control_dependencies(None):
             if self._it.step is not None:
@@ -128,11 +140,11 @@ class GatedUpdate:
             pairs = [(_weighed(g, self.weight), v) for g, v in pairs]
         if not self._it.schedule.aggregates and not any(isinstance(rule, Dropped) for rule in rules):
             with control_dependencies([self.weight]):
-                return self._apply_gradients(pairs)
+                return self._apply_gradients(pairs, None)
         with colocate_with(self._place):
             alone = apply("LogicalAnd", self._counts, apply("LogicalNot", self._is_for_all), name="alone")
         with device(self._place.device):
-            return cond(alone, lambda: _after([self._apply_gradients(pairs)]), lambda: constant(False))
+            return cond(alone, lambda: _after([self._apply_gradients(pairs, None)]), lambda: constant(False))
 
     # -- together ------------------------------------------------------------------------------------
 
@@ -183,7 +195,7 @@ class GatedUpdate:
                         taken.append((accumulator.take_indexed_slices_grad(1), var))
                     else:
                         taken.append((accumulator.take_grad(1), var))
-            with control_dependencies([self._apply_gradients(taken)]), colocate_with(self._place):
+            with control_dependencies([self._apply_gradients(taken, gradients)]), colocate_with(self._place):
                 return _after([apply_op("FleetConsistencyUpdated", self._gate(), name="updated")])
 
         with colocate_with(self._place):
