@@ -155,7 +155,7 @@ class UpdateGraph:
         firsts = [self.parameters[pack.pieces[0]] for pack in self._update.packs]
         pairs: list[tuple[Any, Any]] = list(zip(self.gradients, firsts, strict=True))
         training = Training(pairs, None, schedule, workers, f"consistency/{self._update.name}")
-        gated = PushedUpdate(training, lambda ready: self.apply([gradient for gradient, _ in ready]))
+        gated = PushedUpdate(training, lambda ready, _: self.apply([gradient for gradient, _ in ready]))
         return gated.build(), gated
 
 
