@@ -44,6 +44,7 @@ ENDED_BY = {
     "tensorfleet/cli/engines/slurm_step.py:_wait": "the task's end, which the launcher brings about when it stops",
     "tensorfleet/cli/engines/child.py:close": "the guardian's end, which closing its input is",
     "tensorfleet/fleet/ray_tasks.py:_wait": "the task's end, which the launcher brings about, or the end of the actor",
+    "tensorfleet/fleet/library/join.py:join": "the end of the cluster (`Server.join`)",
     "tensorfleet/fleet/ray_tasks.py:serve": "the end of the actor, when the workers have ended",
     "tensorfleet/testing/fork_server.py:_serve": "a signal, or the end of the cluster (`Server.join`)",
     "tensorfleet_legacy/testing/test_util.py:join": "the end of the thread a test has started",

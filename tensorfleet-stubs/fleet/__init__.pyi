@@ -8,6 +8,14 @@ from tensorfleet.fleet.jax_functions import jax_op as jax_op
 from tensorfleet.fleet.jax_parameters import jax_from_checkpoint as jax_from_checkpoint
 from tensorfleet.fleet.jax_parameters import jax_values as jax_values
 from tensorfleet.fleet.jax_parameters import jax_variables as jax_variables
+from tensorfleet.fleet.library.filters import Bits as Bits
+from tensorfleet.fleet.library.filters import Significant as Significant
+from tensorfleet.fleet.library.filters import TopK as TopK
+from tensorfleet.fleet.library.join import Cluster as Cluster
+from tensorfleet.fleet.library.join import join as join
+from tensorfleet.fleet.library.join import local as local
+from tensorfleet.fleet.library.parameters import Parameters as Parameters
+from tensorfleet.fleet.library.table import RowTable as RowTable
 from tensorfleet.fleet.optax_optimizer import OptaxOptimizer as OptaxOptimizer
 from tensorfleet.fleet.placement import explain_placement as explain_placement
 from tensorfleet.fleet.stale_reads import stale_reads as stale_reads

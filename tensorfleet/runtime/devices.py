@@ -11,7 +11,7 @@ import contextlib
 import ctypes
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -42,6 +42,9 @@ _lock = threading.Lock()
 _loaded: tuple[ModuleType, ArrayModule] | None = None
 _cpus = [1]
 _collect: list[Callable[[], None]] = []
+_had_wide_types = False  # whether the program itself had turned JAX's 64-bit types on
+_narrow = threading.local()
+_narrow_threads = 0
 _lone: list[Device | None] = []  # the CPU as a device of one thread, once it was asked for
 
 
@@ -56,6 +59,42 @@ def load_jax() -> tuple[ModuleType, ArrayModule]:
     return _loaded
 
 
+@contextlib.contextmanager
+def types_of_program() -> Iterator[None]:
+    """JAX's 64-bit types as the program had them before `load_jax`, in this thread: for computations of its own."""
+    global _narrow_threads
+    jax, _ = load_jax()
+    if _had_wide_types or is_narrow():
+        yield
+        return
+    with jax.enable_x64(False):
+        with _lock:
+            _narrow_threads += 1
+        _narrow.is_on = True
+        try:
+            yield
+        finally:
+            _narrow.is_on = False
+            with _lock:
+                _narrow_threads -= 1
+
+
+def is_narrow() -> bool:
+    """Whether this thread is inside of `types_of_program`, without 64-bit types."""
+    return _narrow_threads > 0 and getattr(_narrow, "is_on", False)
+
+
+@contextlib.contextmanager
+def wide_types() -> Iterator[None]:
+    """JAX with its 64-bit types, as graphs need them, inside of `types_of_program`."""
+    with load_jax()[0].enable_x64(True):
+        _narrow.is_on = False
+        try:
+            yield
+        finally:
+            _narrow.is_on = True
+
+
 def collect_jax_garbage() -> None:
     """Drops JAX's references to the arrays of finished calls, as it would at its next call: lent memory waits for that."""
     if _collect:
@@ -67,7 +106,9 @@ def _load() -> tuple[ModuleType, ArrayModule]:
     import jax
     import jax.numpy as jnp
 
+    global _had_wide_types
     config: Any = jax.config  # it has no types
+    _had_wide_types = bool(config.jax_enable_x64)
     config.update("jax_enable_x64", True)
     # Run in the calling thread where XLA can; where it cannot, the step waits for its results.
     config.update("jax_cpu_enable_async_dispatch", False)

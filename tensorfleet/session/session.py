@@ -17,6 +17,7 @@ from tensorfleet.cluster.targets import engine_for
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.scopes import default_session, get_default_graph
 from tensorfleet.runtime import recording
+from tensorfleet.runtime.devices import is_narrow, wide_types
 from tensorfleet.runtime.engine import CLOSED
 from tensorfleet.runtime.engine_protocol import Engine, Planned
 from tensorfleet.runtime.trace import StepObserver, begin_step, runs_by_op
@@ -154,6 +155,9 @@ class BaseSession:
         current = recording.current
         if current is not None:
             return self._recorded(current, program, feeds, timeout_in_ms, collector, pool, timer)
+        if is_narrow():
+            with wide_types():
+                return self._execute(program, feeds, timeout_in_ms, collector, pool, timer)
         try:
             if timer is None:
                 return self._engine.run(program, feeds, timeout_in_ms, collector, pool=pool)

@@ -264,9 +264,11 @@ def _by_argparse(tree: ast.Module) -> dict[int, str]:
 
 
 def reads_tf_config(script: Path) -> bool:
-    """Whether a script learns from TF_CONFIG which task it is, and starts a server for it."""
+    """Whether a script learns from TF_CONFIG which task it is, and starts a server for it. `fleet.join()` does both."""
     for tree in modules(script):
         nodes = list(ast.walk(tree))
+        if any(_joins(node) for node in nodes):
+            return True
         written = {
             id(inner)
             for node in nodes
@@ -278,6 +280,14 @@ def reads_tf_config(script: Path) -> bool:
         if asks and any(getattr(node, "attr", "") in ("Server", "ClusterSpec") for node in nodes):
             return True
     return False
+
+
+def _joins(node: ast.AST) -> bool:
+    """Whether a node is a call of `fleet.join` or `tf.fleet.join`."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != "join":
+        return False
+    owner = node.func.value
+    return getattr(owner, "attr", getattr(owner, "id", "")) == "fleet"
 
 
 def cluster_in(script: Path) -> dict[str, int]:

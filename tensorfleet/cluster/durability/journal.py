@@ -27,7 +27,9 @@ from tensorfleet.cluster.durability.contents import Content, Contents, QueueCont
 from tensorfleet.cluster.durability.results import RequestName, Result, Results
 from tensorfleet.runtime.resources import VariableStore
 from tensorfleet.state.accumulators import Accumulator
+from tensorfleet.state.agreement import Agreement
 from tensorfleet.state.gradient_tallies import GATE_KIND, GATE_MEMBER_KIND
+from tensorfleet.state.keyed_rows import KeyedRows
 from tensorfleet.state.queues import Queue
 from tensorfleet.state.shard_deals import ShardDealer
 from tensorfleet.state.tables import Table
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
     from tensorfleet.state.queues import Attempt, Element
 
 _STREAM = "random stream"
+# The resources that a standby has a copy of.
+_COPIED = (VariableStore, Queue, Accumulator, Table, ShardDealer, KeyedRows, Agreement)
 # A table is copied anew when the calls since the last copy have brought so many entries, or as many as it has.
 _MIN_CALLED_ENTRIES = 1024
 
@@ -92,11 +96,7 @@ class Journal:
         return adopt
 
     def _adopt(self, key: Key, resource: Any) -> None:
-        known = (
-            isinstance(resource, VariableStore | Queue | Accumulator | Table | ShardDealer)
-            and type(resource).__name__ != "Mutex"
-        )
-        if not known:
+        if not isinstance(resource, _COPIED) or type(resource).__name__ == "Mutex":
             if key.kind not in _MADE_ANEW and key.kind not in self._warned:
                 self._warned.add(key.kind)
                 logging.warning(
@@ -214,7 +214,7 @@ class Journal:
         self._pending.add(TOOK, known[0], {"numbers": gone})
         self.noted += 1
 
-    def called(self, table: Table, method: str, arrays: Sequence[Any]) -> None:
+    def called(self, table: Table | KeyedRows, method: str, arrays: Sequence[Any]) -> None:
         """A method that changes a table was called."""
         known = self._resources.get(id(table))
         if known is None:

@@ -218,6 +218,15 @@ def test_a_script_that_reads_tf_config(tmp_path):
     assert not reads_tf_config(script)
 
 
+def test_a_script_that_joins_its_cluster_is_one_for_clusters(tmp_path):
+    script = tmp_path / "train.py"
+    for call in ("fleet.join()", "tf.fleet.join(timeout=60)"):
+        script.write_text(f"with {call} as cluster:\n    pass\n")
+        assert reads_tf_config(script)
+    script.write_text("path = os.path.join(a, b)\nthread.join()\n")
+    assert not reads_tf_config(script)
+
+
 def test_switches_tell_what_a_task_is_and_take_no_value(tmp_path):
     result = scan(
         tmp_path,
