@@ -295,7 +295,8 @@ class Server:
                 part = frame.read(messages.Replicate)
                 self._led().take(channel, part, frame.tensors)
             elif frame.kind == messages.READ_VARIABLES:
-                channel.say(*stale_reads.read(self._led(), frame.read(messages.ReadVariables)))
+                wanted = frame.read(messages.ReadVariables)
+                channel.say(*stale_reads.read(self._led(), wanted))
             elif frame.kind == messages.STOP:
                 self._stop_as_told(channel, frame.read(messages.Stop))
                 return False
