@@ -29,6 +29,7 @@ DIFFERENT = {
     "Operation.__init__": "operations are made by the graph, from the op table",
     "SparseTensor.__init__": "takes `shape` too, the name of `dense_shape` before 1.0",
     "train.SyncReplicasOptimizer.__init__": "takes `replica_id` too, which scripts from before 1.0 give",
+    "train.Saver.__init__": "takes `incremental` too, which is ours: checkpoints of what has changed",
     "train.Coordinator.stop_on_exception": "the arguments of a decorated method are known here",
     "train.Supervisor.managed_session": "the arguments of a decorated method are known here",
 }
