@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import logging
 import os
 import signal
@@ -38,9 +39,25 @@ def ray_library() -> Any:
     return ray
 
 
-def is_job() -> bool:
-    """Whether this is the entry point of `ray job submit`, whose working directory Ray has brought to the nodes."""
-    return _JOB_CONFIG in os.environ
+def brings_folder() -> bool:
+    """Whether this is the entry point of a `ray job submit` whose working directory Ray has brought to the nodes."""
+    return bool(_job_environment().get("working_dir"))
+
+
+def advice_of_job() -> str:
+    """What to do where the entry point of a `ray job submit` does not find a script. Empty anywhere else."""
+    if _JOB_CONFIG not in os.environ or brings_folder():
+        return ""
+    return " ray job submit sends no files without --working-dir: add --working-dir FOLDER, or give a path that this machine has."
+
+
+def _job_environment() -> dict[str, Any]:
+    """The runtime environment of the job that this process is the entry point of."""
+    try:
+        config = json.loads(os.environ.get(_JOB_CONFIG) or "{}")
+    except ValueError:  # Ray's library will say so
+        return {}
+    return dict(config.get("runtime_env") or {}) if isinstance(config, dict) else {}
 
 
 def chosen_address(given: str | None) -> str:
