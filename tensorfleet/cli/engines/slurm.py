@@ -284,8 +284,8 @@ class SlurmEngine(RunEngine):
     def _return_idle_jobs(self) -> None:
         """Gives back the jobs that were asked for later, where no task has a place and none is sought any more."""
         with self._seats:
-            used = {share.leader for _, share in self._seating.held.values()}
-            idle = [one for label, one in self._more if label not in self._searches and one.job not in used]
+            needs, sought = self._seating.needs, self._searches
+            idle = [one for label, one in self._more if not needs(one.job, label, sought)]
             gone = {one.job for one in idle}
             self._more = [(label, one) for label, one in self._more if one not in idle]
             self._allocations = [one for one in self._allocations if one not in idle]

@@ -89,6 +89,16 @@ def test_tasks_without_needs_share_a_processor_but_one_more_worker_wants_its_own
     assert seating.take(_worker(1), shares, grows=True) is None
 
 
+def test_a_job_is_needed_while_its_task_seeks_a_place_or_another_one_has_its_place_there():
+    first, more = _share("n1"), NodeShare("8", "8", "n2", 1, 100, 0)
+    seating = Seating([first, more], {"ps/0": (_ps(0), first)})
+    assert seating.needs("8", "worker/1", {"worker/1"})
+    assert not seating.needs("8", "worker/1", {"worker/2"})
+    assert not seating.needs(None, "worker/1", ())  # it has no number yet
+    assert seating.take(_worker(2), [more])
+    assert seating.needs("8", "worker/1", ())
+
+
 def test_steps_with_gpus_divide_the_processors_that_nobody_has_asked_for():
     share = _share("n1", cpus=8, gpus=2)
     one, two = _worker(0, gpus=1), _worker(1, gpus=1)
