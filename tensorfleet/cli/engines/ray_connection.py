@@ -21,7 +21,7 @@ ADDRESS = "RAY_ADDRESS"
 _TOKEN, _TOKEN_PATH = "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"
 _USE_TLS = "RAY_USE_TLS"
 _CONNECT_SECONDS = 5.0
-_ANSWER_SECONDS = 10.0  # for the head to connect and to answer one call
+_ANSWER_SECONDS = 8.0  # for the head to connect and to answer one call
 #: set by Ray in the entry point of `ray job submit`: the job's runtime environment among others
 _JOB_CONFIG = "RAY_JOB_CONFIG_JSON_ENV_VAR"
 # For Ray's library, where the user has not set them: it tries twenty times otherwise, also with a wrong token.
