@@ -16,6 +16,7 @@ from tensorfleet.cli.consistency_option import told_consistency
 from tensorfleet.cli.dashboard.launched import launched_page, wanted_place
 from tensorfleet.cli.distant_runs import distant_runs, is_own_job
 from tensorfleet.cli.engines.base import EngineError, RunEngine, RunOptions, TaskResources
+from tensorfleet.cli.engines.ray_connection import advice_of_job
 from tensorfleet.cli.engines.registry import make_engine
 from tensorfleet.cli.engines.unused_options import check_options
 from tensorfleet.cli.registry import runs
@@ -283,7 +284,7 @@ def run(
     on = on or ("ssh" if cluster else "local")
     # Only an image or another host may have the script.
     if not Path(script).is_file() and on not in ("ssh", "kubernetes"):
-        raise typer.BadParameter(f"No file {script} in {os.getcwd()}.", param_hint="SCRIPT")
+        raise typer.BadParameter(f"No file {script} in {os.getcwd()}.{advice_of_job()}", param_hint="SCRIPT")
     if log_format not in ("text", "json"):
         raise typer.BadParameter(
             f"{log_format!r} is not a format. Use text or json.", param_hint="--log-format"

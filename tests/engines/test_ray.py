@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import threading
+from concurrent import futures
 
 import psutil
 import pytest
@@ -318,6 +319,20 @@ def test_a_wrong_address_is_told(address, message, script):
     with pytest.raises(EngineError, match=message):
         engine.reserve(wanted_tasks(), Recorder())
     engine.close()
+
+
+def test_another_grpc_server_is_not_taken_for_a_cluster(cluster):
+    grpc = pytest.importorskip("grpc")
+    from tensorfleet.cli.engines.ray_probe import is_head
+
+    host, port = cluster.address.split(":")
+    assert is_head(host, int(port), SECONDS)
+    with futures.ThreadPoolExecutor(1) as pool:
+        server = grpc.server(pool)
+        port = server.add_insecure_port("127.0.0.1:0")
+        server.start()
+        assert not is_head("127.0.0.1", port, SECONDS)
+        server.stop(0).wait(SECONDS)
 
 
 def test_a_script_that_is_not_there_is_told(cluster, tmp_path):

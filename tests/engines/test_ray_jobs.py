@@ -42,7 +42,7 @@ def ray_command(server, *arguments, **options):
     )
 
 
-def submit(server, folder, *arguments):
+def submit(server, folder, *arguments, sends=True):
     run = [
         sys.executable,
         "-m",
@@ -55,7 +55,7 @@ def submit(server, folder, *arguments):
         "--cpus-per-task",
         "0.5",
     ]
-    options = ["--submission-id", folder.name, "--working-dir", str(folder)]
+    options = ["--submission-id", folder.name, *(["--working-dir", str(folder)] if sends else [])]
     no_wait = ["--no-wait"] * ("--until=1e9" in arguments)
     return ray_command(server, "submit", *options, *no_wait, "--", *run, *arguments)
 
@@ -67,6 +67,30 @@ def test_a_job_brings_its_folder_and_trains(server, tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     assert "[worker/0] trained" in done.stdout
     assert tasks_of(server[0]) == []
+
+
+@pytest.mark.parametrize("grows", [False, True])
+def test_a_job_without_a_working_directory_takes_the_folder_of_its_script(server, tmp_path, grows):
+    """Where it is on the only machine, or as a copy where others may join."""
+    (tmp_path / "train.py").write_text(TRAIN.replace("import os", "import beside, os"))
+    (tmp_path / "beside.py").write_text("print('beside is', __file__)")
+    counts = ("--ps", "1", "--workers", "2", "--log-dir", str(tmp_path / "logs"))
+    growing = ("--engine-arg", "autoscaling=1") if grows else ()
+    done = submit(server, tmp_path, *counts, *growing, str(tmp_path / "train.py"), sends=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "[worker/0] trained" in done.stdout
+    assert (f"Ray sends a copy of {tmp_path} to the nodes." in done.stdout) is grows
+    assert (f"beside is {tmp_path}/beside.py" in done.stdout) is not grows
+    assert tasks_of(server[0]) == []
+
+
+def test_a_job_without_a_working_directory_says_how_to_send_its_script(server, tmp_path):
+    (tmp_path / "train.py").write_text(TRAIN)
+    done = submit(server, tmp_path, "--ps", "1", "--workers", "1", "train.py", sends=False)
+    assert done.returncode != 0
+    said = " ".join(done.stdout.replace("│", " ").split())
+    assert "No file train.py in " in said
+    assert "ray job submit sends no files without --working-dir: add --working-dir FOLDER" in said
 
 
 def test_a_job_that_fails_says_so(server, tmp_path):

@@ -375,6 +375,71 @@ def test_an_elastic_run_takes_workers_as_slurm_gives_them(cluster, project):
         launch.end()
 
 
+def _scale(cluster, project, name, workers, *options):
+    with launched(
+        project, "scale", name, "--workers", str(workers), *options, **cluster.environment
+    ) as launch:
+        launch.end()
+    return launch
+
+
+def test_a_run_that_is_scaled_up_and_down_gives_its_jobs_back(cluster, project):
+    options = ("--name", "scaled", "--ps", "1", "--workers", "1", "--max-workers", "3")
+    with started(cluster, project, *options, "train.py", "--", FOREVER) as launch:
+        launch.read_until("began at", 1)
+        first = cluster.busy()
+        for began in (3, 5):  # once more: what was given back can be asked for again
+            assert _scale(cluster, project, "scaled", 3).code == 0
+            launch.read_until("began at", began)
+            assert len(cluster.busy().splitlines()) == 3
+            fewer = _scale(cluster, project, "scaled", 1)
+            assert fewer.code == 0, _text(fewer)
+            wait_until(lambda: cluster.busy() == first, "the end of the workers' jobs", cluster.jobs)
+        launch.process.send_signal(signal.SIGINT)
+        assert launch.end().code == 130, _text(launch)
+    assert "is lost" not in _text(launch)
+    assert "No place for" not in _text(launch)
+
+
+def test_a_worker_that_is_not_wanted_any_more_leaves_the_queue(cluster, project):
+    options = ("--name", "queued", "--ps", "1", "--workers", "1", "--max-workers", "3")
+    with started(cluster, project, *options, "train.py", "--", FOREVER) as launch:
+        launch.read_until("began at", 1)
+        with cluster.allocation(f"-n{2 * CPUS - 2}"):
+            others = cluster.busy()
+            waited = _scale(cluster, project, "queued", 3, "--wait", "1")
+            assert "There has been no room for worker/1 and worker/2" in waited.stderr
+            wait_until(lambda: cluster.busy().count("PENDING") == 2, "both requests", cluster.jobs)
+            assert _scale(cluster, project, "queued", 1).code == 0
+            wait_until(lambda: cluster.busy() == others, "the end of the requests", cluster.jobs)
+            _scale(cluster, project, "queued", 2, "--wait", "0")
+            wait_until(lambda: cluster.busy().count("PENDING") == 1, "a new request", cluster.jobs)
+        launch.read_until("began at", 2)
+        launch.process.send_signal(signal.SIGINT)
+        assert launch.end().code == 130, _text(launch)
+    assert "No place for" not in _text(launch)
+
+
+def test_a_worker_that_left_makes_room_in_the_allocation_that_the_run_is_in(cluster, project):
+    options = ("--name", "within", "--time", "5", "--ps", "1", "--workers", "1", "--max-workers", "3")
+    with (
+        cluster.allocation("-N2", "-n4") as job,
+        started(cluster, project, *options, "train.py", "--", FOREVER, **job) as launch,
+    ):
+        launch.read_until("began at", 1)
+        for began in (3, 5):
+            assert _scale(cluster, project, "within", 3).code == 0
+            launch.read_until("began at", began)
+            assert _scale(cluster, project, "within", 1).code == 0
+            launch.read_until("has left.", began - 1)
+        assert len(cluster.busy().splitlines()) == 1
+        launch.process.send_signal(signal.SIGINT)
+        assert launch.end().code == 130, _text(launch)
+    assert (
+        f"Ignoring --time 5: this run uses Slurm job {job['SLURM_JOB_ID']}, which it is in." in launch.stderr
+    )
+
+
 def test_a_preempted_worker_comes_back_when_there_is_room(cluster, project):
     # The first job takes all of one node, the second worker's is on the other.
     options = ("--cpus-per-task", str(CPUS // 2), "--engine-arg", "nodes=1", "--ps", "1", "--workers", "1:2")
@@ -448,6 +513,7 @@ def test_a_submitted_run_trains_to_its_end(cluster, project):
     wait_until(lambda: job not in cluster.busy(), "the end of the job", cluster.explain)
     assert f"{job} COMPLETED" in cluster.jobs(), script.with_suffix(".out").read_text()
     assert script.with_suffix(".out").read_text().count("trained") == 2
+    assert "Ignoring" not in script.with_suffix(".out").read_text()  # the job was asked for with them
     assert script.parent == project / "runs" / "mine"
     assert "#SBATCH --signal=B:TERM@60" in script.read_text()
 

@@ -136,7 +136,15 @@ class KubernetesEngine(RunEngine):
         """Takes a seat; there is a place when the scheduler has found a node for it."""
         self._listener = listener
         self._resources[wanted.label] = wanted.resources
+        self._swaps.want(wanted.label)
         self._workers().submit(self._seek, wanted)
+
+    def release(self, label: str) -> None:
+        """Deletes the task's seat, whether it has a node or waits for one."""
+        self._swaps.release(label)
+        for attempt in self._fleet_of_run().of(label):
+            if not attempt.follower.ended:
+                self._submit_quietly(functools.partial(self._give_back, attempt))
 
     def close(self) -> None:
         """Deletes all objects of the run, and waits until they are gone."""

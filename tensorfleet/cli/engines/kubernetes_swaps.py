@@ -17,7 +17,19 @@ class Swaps:
     def __init__(self) -> None:
         self._swapping: set[str] = set()
         self._postponed: dict[str, Wanted] = {}
+        self._released: set[str] = set()
         self._lock = threading.Lock()
+
+    def want(self, label: str) -> None:
+        """A task may have seats (again)."""
+        with self._lock:
+            self._released.discard(label)
+
+    def release(self, label: str) -> None:
+        """A task gets no more seats until it is wanted again."""
+        with self._lock:
+            self._released.add(label)
+            self._postponed.pop(label, None)
 
     def begin(self, attempt: str, label: str) -> None:
         """A task is about to leave its seat."""
@@ -37,11 +49,14 @@ class Swaps:
     def postpone(self, wanted: Wanted) -> None:
         """The task gets a seat later."""
         with self._lock:
-            self._postponed[wanted.label] = wanted
+            if wanted.label not in self._released:
+                self._postponed[wanted.label] = wanted
 
     def admit(self, wanted: Wanted, add: Callable[[], None]) -> bool:
-        """Adds a seat, or postpones it. No task can begin to swap between the decision and the addition."""
+        """Adds a seat, or postpones it. No task can begin to swap, or be released, between decision and addition."""
         with self._lock:
+            if wanted.label in self._released:
+                return False
             if self._swapping:
                 self._postponed[wanted.label] = wanted
                 return False

@@ -16,7 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 from tensorfleet.base.versions import FLEET_VERSION
 from tensorfleet.cli.engines.base import EngineError, RunEngine, RunListener, RunningTask, RunOptions, Wanted
-from tensorfleet.cli.engines.ray_connection import connect, disconnect, head_address, is_job, ray_library
+from tensorfleet.cli.engines.ray_connection import (
+    brings_folder,
+    connect,
+    disconnect,
+    head_address,
+    ray_library,
+)
 from tensorfleet.cli.engines.ray_folders import warn_of_folders
 from tensorfleet.cli.engines.ray_head import HeadWatch
 from tensorfleet.cli.engines.ray_options import Shipped, is_larger, read_options, shipped
@@ -169,7 +175,7 @@ class RayEngine(RunEngine):
         """Connects, and has Ray bring the script's folder to the nodes if it is not there anyway."""
         environment = dict(self._arguments.runtime_env)
         folder = environment.get("working_dir")
-        if folder is None and self._directory is None and not is_job():
+        if folder is None and self._directory is None and not brings_folder():
             self._connect_with(environment)
             self._only_host = None if self._arguments.autoscaling else _only_host()
             if self._only_host is not None:

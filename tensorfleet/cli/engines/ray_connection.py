@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import logging
 import os
 import signal
@@ -14,10 +15,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from tensorfleet.cli.engines.base import EngineError
+from tensorfleet.cli.engines.ray_probe import is_head
 
 ADDRESS = "RAY_ADDRESS"
 _TOKEN, _TOKEN_PATH = "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"
+_USE_TLS = "RAY_USE_TLS"
 _CONNECT_SECONDS = 5.0
+_ANSWER_SECONDS = 8.0  # for the head to connect and to answer one call
 #: set by Ray in the entry point of `ray job submit`: the job's runtime environment among others
 _JOB_CONFIG = "RAY_JOB_CONFIG_JSON_ENV_VAR"
 # For Ray's library, where the user has not set them: it tries twenty times otherwise, also with a wrong token.
@@ -35,9 +39,25 @@ def ray_library() -> Any:
     return ray
 
 
-def is_job() -> bool:
-    """Whether this is the entry point of `ray job submit`, whose working directory Ray has brought to the nodes."""
-    return _JOB_CONFIG in os.environ
+def brings_folder() -> bool:
+    """Whether this is the entry point of a `ray job submit` whose working directory Ray has brought to the nodes."""
+    return bool(_job_environment().get("working_dir"))
+
+
+def advice_of_job() -> str:
+    """What to do where the entry point of a `ray job submit` does not find a script. Empty anywhere else."""
+    if _JOB_CONFIG not in os.environ or brings_folder():
+        return ""
+    return " ray job submit sends no files without --working-dir: add --working-dir FOLDER, or give a path that this machine has."
+
+
+def _job_environment() -> dict[str, Any]:
+    """The runtime environment of the job that this process is the entry point of."""
+    try:
+        config = json.loads(os.environ.get(_JOB_CONFIG) or "{}")
+    except ValueError:  # Ray's library will say so
+        return {}
+    return dict(config.get("runtime_env") or {}) if isinstance(config, dict) else {}
 
 
 def chosen_address(given: str | None) -> str:
@@ -105,13 +125,24 @@ def _try_to_reach(address: str) -> None:
             raise EngineError(f"{address!r} is not the address of a Ray cluster. Write HOST:PORT, or auto.")
         return
     try:
-        socket.create_connection((host.strip("[]"), int(port)), _CONNECT_SECONDS).close()
+        if _may_be_cluster(host.strip("[]"), int(port), bool(scheme)):
+            return
+        reason: object = "another program listens there, or a cluster with TLS (RAY_USE_TLS)"
     except (OSError, OverflowError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise EngineError(
-            f"Cannot reach a Ray cluster at {address}: {reason}. Start one with `ray start --head`, or give the "
-            f"address of one with --address or {ADDRESS}."
-        ) from None
+    raise EngineError(
+        f"Cannot reach a Ray cluster at {address}: {reason}. Start one with `ray start --head`, or give the "
+        f"address of one with --address or {ADDRESS}."
+    )
+
+
+def _may_be_cluster(host: str, port: int, has_client: bool) -> bool:
+    """Whether something listens that may be Ray's. Raises OSError if nothing does."""
+    # The server of Ray's client knows other calls, and a call without TLS tells nothing of a server with it.
+    if has_client or os.environ.get(_USE_TLS, "0").lower() in ("1", "true"):
+        socket.create_connection((host, port), _CONNECT_SECONDS).close()
+        return True
+    return is_head(host, port, _ANSWER_SECONDS)
 
 
 def _sentence(address: str, error: BaseException, said: str) -> str:

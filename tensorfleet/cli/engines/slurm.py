@@ -24,7 +24,13 @@ from tensorfleet.cli.engines.base import (
     RunOptions,
     Wanted,
 )
-from tensorfleet.cli.engines.slurm_allocation import Allocation, is_inside, launched_by_a_step, shares_in
+from tensorfleet.cli.engines.slurm_allocation import (
+    Allocation,
+    is_inside,
+    launched_by_a_step,
+    options_of_another_job,
+    shares_in,
+)
 from tensorfleet.cli.engines.slurm_batch import submit
 from tensorfleet.cli.engines.slurm_check import check
 from tensorfleet.cli.engines.slurm_commands import (
@@ -65,6 +71,10 @@ class SlurmEngine(RunEngine):
         self._seating = Seating()
         self._seats = threading.RLock()
         self._allocations: list[Allocation] = []
+        #: those of them that were asked for later, each with the task that it was for
+        self._more: list[tuple[str, Allocation]] = []
+        #: the tasks that a place is sought for, each with what ends its search
+        self._searches: dict[str, threading.Event] = {}
         self._steps: dict[str, SlurmStep] = {}
         self._listener: RunListener | None = None
         self._closing = threading.Event()
@@ -96,7 +106,10 @@ class SlurmEngine(RunEngine):
         """Places in this allocation, or in one that is asked for now."""
         self._listener = listener
         if is_inside(os.environ):
-            self._seating.shares = self._shares_here(os.environ["SLURM_JOB_ID"])
+            job = os.environ["SLURM_JOB_ID"]
+            self._seating.shares = self._shares_here(job)
+            if unheeded := options_of_another_job(self.options, job):
+                listener.on_note(unheeded)
         else:
             self._seating.shares = self._allocated(wanted, listener).shares()
         places = self._settled(wanted, listener)
@@ -114,9 +127,21 @@ class SlurmEngine(RunEngine):
             self._let_others_save()
             remedy = " Ask for more by --time." if "time limit" in over else ""
             raise EngineError(f"{over}, so there is no place for {wanted.label}.{remedy}")
+        stop = threading.Event()
+        with self._seats:
+            self._searches.pop(wanted.label, threading.Event()).set()
+            self._searches[wanted.label] = stop
         threading.Thread(
-            target=self._seek, args=(wanted, listener), name=f"place of {wanted.label}", daemon=True
+            target=self._seek, args=(wanted, listener, stop), name=f"place of {wanted.label}", daemon=True
         ).start()
+
+    def release(self, label: str) -> None:
+        """Ends the search for a place, or gives it back; with it the job that the run has asked for on its behalf."""
+        with self._seats:
+            self._searches.pop(label, threading.Event()).set()
+            self._seating.held.pop(label, None)
+            self._placed.discard(label)
+        threading.Thread(target=self._return_idle_jobs, name=f"release of {label}", daemon=True).start()
 
     def _shares_here(self, job: str) -> list[NodeShare]:
         """What the allocation that this process is in has."""
@@ -165,7 +190,7 @@ class SlurmEngine(RunEngine):
             if chosen is not None and self._nodes.open(set(chosen.values()), listener):
                 with self._seats:
                     self._seating.held |= {one.label: (one, chosen[one.label]) for one in wanted}
-                return {one.label: self._place(one.label) for one in wanted}
+                return {one.label: self._place(one.label, chosen[one.label]) for one in wanted}
             if chosen is not None:
                 continue
             self._check_room(wanted, shares, limit)
@@ -190,22 +215,20 @@ class SlurmEngine(RunEngine):
         if over := self._jobs_over():
             raise EngineError(f"{over}.")
 
-    def _place(self, label: str) -> Place:
+    def _place(self, label: str, share: NodeShare) -> Place:
         """Where a task that holds a share runs and listens."""
-        probe = self._nodes.probe(self._seating.held[label][1])
+        probe = self._nodes.probe(share)
         self._placed.add(label)
         host = f"[{probe.address}]" if ":" in probe.address else probe.address
         return Place(f"{host}:{self._nodes.port(probe)}", EngineNode(probe.share.node, probe.python))
 
-    def _seek(self, wanted: Wanted, listener: RunListener) -> None:
+    def _seek(self, wanted: Wanted, listener: RunListener, stop: threading.Event) -> None:
         extra: Allocation | None = None
-        while not self._closing.is_set():
+        while not (self._closing.is_set() or stop.is_set()):
             try:
-                if (place := self._place_now(wanted, listener)) is not None:
-                    for allocation in self._allocations:
-                        self._nodes.keep_if_new(allocation.job)
-                    listener.on_place(wanted.label, place)
-                    return
+                if (place := self._place_now(wanted, listener, stop)) is not None:
+                    self._tell_place(wanted.label, place, listener, stop)
+                    break
                 # In an allocation of the user's, that is all there is.
                 if self._allocations and extra is None:
                     extra = self._asked_for_more(wanted)
@@ -215,31 +238,62 @@ class SlurmEngine(RunEngine):
                     extra = None
                     continue
             except EngineError as error:
+                if stop.is_set():  # its request has been withdrawn
+                    break
                 listener.on_note(f"No place for {wanted.label} yet: {error}")
                 extra = None
             self._closing.wait(_LOOK_SECONDS if extra is None else 0)
+        self._return_idle_jobs()
 
-    def _place_now(self, wanted: Wanted, listener: RunListener) -> Place | None:
+    def _tell_place(self, label: str, place: Place, listener: RunListener, stop: threading.Event) -> None:
+        for allocation in list(self._allocations):
+            self._nodes.keep_if_new(allocation.job)
+        with self._seats:  # `release` comes before this, or finds what is held
+            if not stop.is_set():
+                del self._searches[label]
+                listener.on_place(label, place)
+
+    def _place_now(self, wanted: Wanted, listener: RunListener, stop: threading.Event) -> Place | None:
         grows = wanted.label not in self._placed
         with self._seats:  # many workers may look, and most of the time there is no need to ask Slurm
             there = [one for one in self._seating.shares if one.job not in self._ends]
             shares = [one for one in there if self._seating.choose(wanted, [one], grows)]
         shares = self._nodes.usable(shares) if shares else []
         with self._seats:
-            share = self._seating.take(wanted, shares, grows)
+            share = None if stop.is_set() else self._seating.take(wanted, shares, grows)
         if share is None:
             return None
-        if self._nodes.open({share}, listener):
-            return self._place(wanted.label)
-        self._give_back(wanted.label)
-        return None
+        is_open = self._nodes.open({share}, listener)
+        with self._seats:
+            if stop.is_set():  # what it held has been given back
+                return None
+            if not is_open:
+                self._give_back(wanted.label)
+                return None
+        return self._place(wanted.label, share)
 
     def _asked_for_more(self, wanted: Wanted) -> Allocation:
         allocation = Allocation([wanted], self.options)
-        self._allocations.append(allocation)
+        with self._seats:
+            self._allocations.append(allocation)
+            self._more.append((wanted.label, allocation))
         if self._closing.is_set():
             allocation.close()
         return allocation
+
+    def _return_idle_jobs(self) -> None:
+        """Gives back the jobs that were asked for later, where no task has a place and none is sought any more."""
+        with self._seats:
+            needs, sought = self._seating.needs, self._searches
+            idle = [one for label, one in self._more if not needs(one.job, label, sought)]
+            gone = {one.job for one in idle}
+            self._more = [(label, one) for label, one in self._more if one not in idle]
+            self._allocations = [one for one in self._allocations if one not in idle]
+            self._seating.shares = [one for one in self._seating.shares if one.leader not in gone]
+        for one in idle:
+            self._nodes.drop(one.job)
+            with contextlib.suppress(Exception):
+                one.close()
 
     def _give_back(self, label: str) -> None:
         with self._seats:

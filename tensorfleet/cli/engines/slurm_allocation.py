@@ -48,6 +48,18 @@ def is_inside(environment: Mapping[str, str]) -> bool:
     return bool(environment.get("SLURM_JOB_ID"))
 
 
+def options_of_another_job(options: RunOptions, job: str) -> str | None:
+    """A note on options that ask Slurm for a job, in a run that uses the one that the command is in."""
+    time_limit = [f"--time {options.time_limit}"] if options.time_limit else []
+    given = [*time_limit, *(f"--engine-arg {word}" for word in options.engine_arguments)]
+    if not given:
+        return None
+    return (
+        f"Ignoring {' and '.join(given)}: this run uses Slurm job {job}, which it is in. Give such options to the salloc or "
+        "sbatch that asks for the job."
+    )
+
+
 def shares_in(environment: Mapping[str, str]) -> list[NodeShare]:
     """What the job of these variables has been given on each node, in all parts of a heterogeneous job."""
     leader = environment["SLURM_JOB_ID"]

@@ -109,13 +109,27 @@ def output_of(script: Path) -> Path:
     return script.with_suffix(".out")
 
 
-def inner_command(command: Sequence[str], name: str) -> list[str]:
-    """The command to run in the job: it does not submit again, and has the run's name."""
+def inner_command(command: Sequence[str], options: RunOptions) -> list[str]:
+    """The command to run in the job: it does not submit again or ask for a job, and has the run's name."""
     begin = list(command).index("run") + 1
     rest = list(command[begin:])
-    # The first is ours: options of the script come after its name.
+    # The first are ours: options of the script come after its name.
     rest.remove("--submit")
-    return [*command[:begin], f"--name={name}", *rest]
+    for flag, count in (
+        ("--time", int(options.time_limit is not None)),
+        ("--engine-arg", len(options.engine_arguments)),
+    ):
+        for _ in range(count):
+            _remove(rest, flag)
+    return [*command[:begin], f"--name={options.name}", *rest]
+
+
+def _remove(words: list[str], flag: str) -> None:
+    """Takes the first `--flag value` or `--flag=value` out."""
+    for place, word in enumerate(words):
+        if word == flag or word.startswith(f"{flag}="):
+            del words[place : place + (2 if word == flag else 1)]
+            return
 
 
 def submit(
@@ -124,7 +138,7 @@ def submit(
     """Writes the batch script into the folder of the run's logs, and submits it."""
     folder = (options.log_dir or Path("runs") / options.name).absolute()
     path = folder / "slurm.sh"
-    text = batch_script(inner_command(command, options.name), wanted, options, directory, path)
+    text = batch_script(inner_command(command, options), wanted, options, directory, path)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         path.write_text(text)

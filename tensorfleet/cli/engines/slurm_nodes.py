@@ -69,8 +69,11 @@ class Nodes:
             return all(opened)
 
     def probe(self, share: NodeShare) -> NodeProbe:
-        """The probe of a share that has been opened."""
-        return self._probes[share]
+        """The probe of a share that has been opened. Raises `EngineError` if it is gone."""
+        probe = self._probes.get(share)
+        if probe is None:
+            raise EngineError(f"node {share.node} is not in use any more")
+        return probe
 
     def port(self, probe: NodeProbe) -> int:
         """A port of that node for one task, which the probe holds."""
@@ -133,16 +136,20 @@ class Nodes:
         for flag, nodes in found.items():
             listener.on_note(warning(flag, folders[flag], first.share.node, nodes))
 
+    def drop(self, job: str | None) -> None:
+        """The job is given back: ends the probes in it."""
+        with self._lock:
+            self._kept.pop(job or "", None)
+            dropped = [share for share in self._probes if share.leader == job]
+            probes = [self._probes.pop(share) for share in dropped]
+        _end(probes)
+
     def close(self) -> None:
         """Ends the probes, which remove what they have made."""
         self._closing.set()
         with self._lock:
             probes, self._probes = list(self._probes.values()), {}
-        for probe in probes:
-            probe.tell("forget_all")
-            probe.hang_up()
-        for probe in probes:
-            probe.end()
+        _end(probes)
 
     def _open(self, share: NodeShare, peers: list[str], listener: RunListener) -> bool:
         probe = NodeProbe(share)
@@ -205,6 +212,14 @@ class Nodes:
         probe.abandon()
         for job in kept:
             self.keep(job)
+
+
+def _end(probes: Sequence[NodeProbe]) -> None:
+    for probe in probes:
+        probe.tell("forget_all")
+        probe.hang_up()
+    for probe in probes:
+        probe.end()
 
 
 def _unseen_by(probe: NodeProbe, marks: Mapping[str, str]) -> Sequence[str]:

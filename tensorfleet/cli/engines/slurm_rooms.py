@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from tensorfleet.cli.engines.base import TaskResources, Wanted
@@ -96,6 +96,10 @@ class Seating:
         if share is not None:
             self.held[wanted.label] = wanted, share
         return share
+
+    def needs(self, job: str | None, label: str, sought: Container[str]) -> bool:
+        """Whether a job that was asked for on behalf of a task is still of use: to this task, or to others that are there."""
+        return label in sought or any(share.leader == job for _, share in self.held.values())
 
     def _room(self, share: NodeShare) -> Room:
         room = Room(share, share.cpus, share.memory_mb, share.gpus)

@@ -1,5 +1,7 @@
 """Seats wait until the tasks that have left theirs have a node."""
 
+import pytest
+
 from tensorfleet.cli.engines.base import Wanted
 from tensorfleet.cli.engines.kubernetes_swaps import Swaps
 
@@ -50,3 +52,22 @@ def test_a_task_that_starts_needs_no_seat_any_more():
     swaps.postpone(_worker(1))
     swaps.begin("worker-1-r0", "worker/1")
     assert swaps.end("worker-0-r0") == swaps.end("worker-1-r0") == []
+
+
+def test_a_task_that_is_released_gets_no_seat_until_it_is_wanted_again():
+    swaps = Swaps()
+    swaps.release("worker/1")
+    assert not _admitted(swaps, _worker(1))
+    assert _admitted(swaps, _worker(2))
+    swaps.want("worker/1")
+    assert _admitted(swaps, _worker(1))
+
+
+@pytest.mark.parametrize("released_first", [True, False])
+def test_a_seat_that_is_postponed_is_forgotten_when_its_task_is_released(released_first):
+    swaps = Swaps()
+    swaps.begin("worker-0-r0", "worker/0")
+    steps = [lambda: swaps.release("worker/1"), lambda: swaps.postpone(_worker(1))]
+    for step in steps if released_first else reversed(steps):
+        step()
+    assert swaps.end("worker-0-r0") == []

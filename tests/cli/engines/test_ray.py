@@ -171,3 +171,23 @@ def test_a_file_with_the_token_that_is_not_there_is_named(engine, monkeypatch, t
         EngineError, match="RAY_AUTH_TOKEN_PATH names .*/absent, which does not exist. Put the token"
     ):
         engine(address="auto").reserve([WORKER], None)
+
+
+@pytest.mark.parametrize(
+    ("config", "brings", "sends_nothing"),
+    [
+        (None, False, False),
+        ('{"runtime_env": {"working_dir": "gcs://package.zip"}, "metadata": {}}', True, False),
+        ('{"runtime_env": {"pip": ["a"]}, "metadata": {}}', False, True),
+        ('{"runtime_env": null}', False, True),
+        ("[]", False, True),
+        ("{", False, True),
+    ],
+)
+def test_a_job_without_a_working_directory_has_sent_nothing(monkeypatch, config, brings, sends_nothing):
+    monkeypatch.delenv("RAY_JOB_CONFIG_JSON_ENV_VAR", raising=False)
+    if config is not None:
+        monkeypatch.setenv("RAY_JOB_CONFIG_JSON_ENV_VAR", config)
+    assert ray_connection.brings_folder() is brings
+    advice = " ray job submit sends no files without --working-dir: add --working-dir FOLDER, or give a path that this machine has."
+    assert ray_connection.advice_of_job() == (advice if sends_nothing else "")

@@ -18,6 +18,7 @@ from tensorfleet.cli.engines import probe, slurm_commands, slurm_step
 from tensorfleet.cli.engines.base import EngineError, RunOptions, TaskResources, Wanted
 from tensorfleet.cli.engines.shared_folders import named_folders, not_shared, warning
 from tensorfleet.cli.engines.slurm import SlurmEngine
+from tensorfleet.cli.engines.slurm_allocation import options_of_another_job
 from tensorfleet.cli.engines.slurm_batch import batch_script, inner_command, request_options
 from tensorfleet.cli.engines.slurm_commands import (
     NodeShare,
@@ -86,6 +87,16 @@ def test_tasks_without_needs_share_a_processor_but_one_more_worker_wants_its_own
     assert seating.take(_ps(0), shares)
     assert seating.take(_worker(0), shares)
     assert seating.take(_worker(1), shares, grows=True) is None
+
+
+def test_a_job_is_needed_while_its_task_seeks_a_place_or_another_one_has_its_place_there():
+    first, more = _share("n1"), NodeShare("8", "8", "n2", 1, 100, 0)
+    seating = Seating([first, more], {"ps/0": (_ps(0), first)})
+    assert seating.needs("8", "worker/1", {"worker/1"})
+    assert not seating.needs("8", "worker/1", {"worker/2"})
+    assert not seating.needs(None, "worker/1", ())  # it has no number yet
+    assert seating.take(_worker(2), [more])
+    assert seating.needs("8", "worker/1", ())
 
 
 def test_steps_with_gpus_divide_the_processors_that_nobody_has_asked_for():
@@ -241,7 +252,7 @@ def test_the_batch_script_is_readable_and_runs_the_command_again(tmp_path):
         "--",
         "--submit",
     ]
-    inner = inner_command(command, "digits")
+    inner = inner_command(command, RunOptions("digits", Path("train.py")))
     assert inner == [*command[:4], "--name=digits", "--on=slurm", "my train.py", "--", "--submit"]
     path = tmp_path / "slurm.sh"
     wanted = [_ps(0), _worker(0, gpus=1)]
@@ -251,6 +262,31 @@ def test_the_batch_script_is_readable_and_runs_the_command_again(tmp_path):
     assert "#SBATCH --signal=B:TERM@60\n#SBATCH --requeue\n#SBATCH hetjob\n#SBATCH --ntasks=1" in text
     assert "cd '/home/me/my project' || exit" in text
     assert "run --name=digits --on=slurm 'my train.py' -- --submit &" in text
+
+
+def test_what_asked_for_a_job_is_not_said_again_in_it():
+    before, after = (
+        ["python", "-m", "tensorfleet", "run"],
+        ["train.py", "--", "--time=9", "--engine-arg", "c"],
+    )
+    asks = ["--time=5", "--submit", "--engine-arg", "partition=main", "--ps", "1", "--engine-arg=nodes=2"]
+    options = _options(engine_arguments=("partition=main", "nodes=2"))
+    inner = inner_command([*before, *asks, *after], options)
+    assert inner == [*before, "--name=digits", "--ps", "1", *after]
+    assert inner_command([*before, "--time", "5", "--submit", *after], _options()) == [
+        *before,
+        "--name=digits",
+        *after,
+    ]
+
+
+def test_options_of_another_job_are_named_with_who_takes_them():
+    asked = _options(engine_arguments=("partition=main", "nodes=2"))
+    assert options_of_another_job(asked, "12") == (
+        "Ignoring --time 2:00:00 and --engine-arg partition=main and --engine-arg nodes=2: this run uses Slurm job 12, which "
+        "it is in. Give such options to the salloc or sbatch that asks for the job."
+    )
+    assert options_of_another_job(RunOptions("digits", Path("train.py")), "12") is None
 
 
 def test_the_batch_script_passes_sigterm_on_and_gives_the_exit_code(tmp_path):
