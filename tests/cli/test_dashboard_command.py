@@ -95,7 +95,7 @@ def test_a_cluster_that_was_started_by_hand_is_shown(tmp_path):
             cluster.kill("worker", 0)
             until(lambda: states() == {"ps/0": "running", "worker/0": "dead", "worker/1": "running"})
             answer = client.get("/api/logs/ps-0")
-                assert answer.status_code == 200 and "started by hand" in answer.json()["note"]
+            assert answer.status_code == 200 and "started by hand" in answer.json()["note"]
             ends_by_interrupt(launch)
 
 
