@@ -104,7 +104,11 @@ def test_placement_variables_logs_and_settings_are_those_of_the_run(address, vis
     page.get_by_label("Task whose log is shown").select_option("worker/2")
     expect(page.locator("pre.log")).to_contain_text("training begins")
     go(page, "Settings")
-    expect(page.locator("tbody")).to_contain_text("TENSORFLEET_")
+    page.get_by_label("Whose settings").select_option("worker/1")
+    token = page.locator("tbody tr").filter(has=page.get_by_text("TENSORFLEET_TOKEN", exact=True))
+    expect(token).to_contain_text("set  (default none)")
+    orphan = page.locator("tbody tr.set", has_text="TENSORFLEET_ORPHAN_SECONDS")
+    expect(orphan).to_contain_text("0  (default 3600)")  # as the launcher has its tasks
 
 
 @pytest.mark.skipif(

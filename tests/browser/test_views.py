@@ -162,5 +162,31 @@ def test_a_task_that_does_not_exist_is_said_so(visit):
 def test_settings_that_differ_come_first(visit):
     page = visit()
     go(page, "Settings")
+    page.get_by_label("Whose settings").select_option("this page")
     expect(page.locator("tbody tr.set")).to_have_count(2)
     expect(page.locator("tbody tr").first).to_contain_text("TENSORFLEET_WIRE")
+
+
+def test_settings_are_those_of_the_chosen_task_and_show_no_secret(visit):
+    page = visit()
+    go(page, "Settings")
+    silent = page.locator("tbody tr", has_text="TENSORFLEET_SILENT_SECONDS")
+    expect(page.get_by_label("Whose settings")).to_have_value("ps/0")
+    expect(silent).to_contain_text("12  (default 4)")
+    token = page.locator("tbody tr").filter(has=page.get_by_text("TENSORFLEET_TOKEN", exact=True))
+    expect(token).to_contain_text("set  (default none)")
+    page.get_by_label("Whose settings").select_option("worker/1")
+    expect(silent).to_contain_text("3  (default 4)")
+    expect(page.locator("tbody tr.set")).to_have_count(4)
+
+
+def test_a_task_that_does_not_tell_its_settings_shows_no_others(visit):
+    run = SimulatedRun()
+    run.silence("worker/0")
+    page = visit(run)
+    go(page, "Settings")
+    expect(page.locator("tbody tr.set").first).to_be_visible()
+    page.get_by_label("Whose settings").select_option("worker/0")
+    expect(page.locator(".ask-status.bad")).to_have_text("worker/0 does not answer: it is silent.")
+    expect(page.locator("main")).to_contain_text("No settings have been told.")
+    expect(page.locator("tbody tr")).to_have_count(0)

@@ -169,11 +169,15 @@ class SimulatedRun:
             now = self._now()
             every = topics.variables(self.servers, self._shares(), self._pull_rate(now), now, self.text)
             return {"variables": [variable for variable in every if variable["task"] == label]}
+        if topic == "settings":
+            return topics.task_settings(label, self.text)
         if topic == "watch":
             return topics.watch(label, options)
         if topic == "watch_take":
             return topics.watch_take(str(options.get("id", "")))
-        raise Unavailable(f"{label} has no topic {topic!r}. There are graph, profile, stacks, stats, watch.")
+        raise Unavailable(
+            f"{label} has no topic {topic!r}. There are graph, profile, settings, stacks, stats, watch."
+        )
 
     def metrics(self) -> str:
         """`/metrics`: nothing, because nothing is measured."""

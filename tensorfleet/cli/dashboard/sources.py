@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import os
 import threading
@@ -32,7 +33,6 @@ _END_SECONDS = 5.0
 # By them everything can be run in a task, which takes the page for somebody at its own machine. Whoever has the page's
 # key alone must not be able to do that: for them there is the command.
 _COMMAND_ONLY = {"attach": "attach", "pdb": "attach --pdb", "pdb_talk": "attach --pdb"}
-_SECRETS = {settings.TOKEN.name, settings.DASHBOARD_KEY.name}
 
 
 class Unavailable(Exception):
@@ -372,21 +372,8 @@ def log_tail(logs: Path | None, task: str, tail: int) -> list[str]:
 
 
 def shown_settings(environment: Mapping[str, str]) -> list[Json]:
-    """All settings with their values; secrets are not shown."""
-    result = []
-    for setting in settings.declared():
-        if setting.internal:
-            continue
-        value = environment.get(setting.name)
-        result.append(
-            {
-                "name": setting.name,
-                "value": "(secret)" if value and setting.name in _SECRETS else value,
-                "default": setting.default,
-                "purpose": setting.purpose,
-            }
-        )
-    return result
+    """All settings with their values in an environment; secrets are not shown."""
+    return [dataclasses.asdict(setting) for setting in settings.in_use(environment)]
 
 
 def _task_json(task: TaskFacts, state: str, uptime: float | None, words: list[str] | None) -> Json:

@@ -181,14 +181,16 @@ def test_the_run_is_described(client):
         None,
     )
     assert [task["label"] for task in run["tasks"]] == ["ps/0", "ps/1", "worker/0", "worker/1", "worker/2"]
-    assert {"name", "value", "default", "purpose"} == set(run["settings"][0])
+    assert {"name", "value", "default", "source", "purpose", "problem"} == set(run["settings"][0])
 
 
 def test_secrets_are_not_among_the_settings(client, monkeypatch):
     monkeypatch.setenv("TENSORFLEET_TOKEN", "do-not-show-this-token")
     monkeypatch.setenv("TENSORFLEET_DASHBOARD_KEY", "do-not-show-this-key")
-    text = client.get("/api/run").text
-    assert "do-not-show" not in text and "(secret)" in text
+    answer = client.get("/api/run")
+    assert "do-not-show" not in answer.text
+    told = {setting["name"]: setting for setting in answer.json()["settings"]}
+    assert (told["TENSORFLEET_TOKEN"]["value"], told["TENSORFLEET_TOKEN"]["source"]) == ("set", "environment")
 
 
 def test_rates_and_findings_come(client):

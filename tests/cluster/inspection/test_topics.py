@@ -119,6 +119,7 @@ _OPTIONS = {
     "trace_start": ["steps", "seconds", "by_op", "id", "hold"],
     "trace_take": ["id", "end", "start", "drop", "go"],
     "graph": ["nodes"],
+    "settings": ["x"],
 }
 
 
