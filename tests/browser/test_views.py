@@ -143,13 +143,46 @@ def test_a_log_that_is_not_there_leaves_no_empty_box(visit):
     expect(page.locator("pre.log")).to_be_hidden()
 
 
-def test_a_run_that_has_ended_is_not_asked_for_its_graphs(visit):
+def test_a_run_that_has_ended_shows_what_was_kept_and_when(visit):
     run = SimulatedRun()
     run.finish()
     page = visit(run)
     go(page, "Placement")
-    expect(page.locator(".placement")).to_contain_text("The run has ended.")
-    expect(page.get_by_role("button", name="Ask this task")).to_be_disabled()
+    expect(page.locator("main")).to_contain_text(re.compile(r"operations, as of \d+:\d\d:\d\d"))
+    page.get_by_label("Search operations").fill("embeddings")
+    expect(page.locator(".op").first).to_contain_text("ps/0")
+    go(page, "Variables")
+    page.get_by_label("Whose variables").select_option("ps/1")
+    expect(page.locator("tbody tr")).to_have_count(5)
+    expect(page.locator("main")).to_contain_text(re.compile(r"5, as of \d+:\d\d:\d\d"))
+    go(page, "Settings")
+    expect(page.locator("main")).to_contain_text(re.compile(r"set, as of \d+:\d\d:\d\d"))
+
+
+def test_what_was_not_kept_of_a_run_that_has_ended_is_said(visit):
+    run = SimulatedRun()
+    run.finish()
+
+    def none_kept(task, topic, options):
+        raise Unavailable(f"The run has ended, and no report of {task} on {topic} was kept.", 409)
+
+    run.inspect = none_kept
+    page = visit(run)
+    go(page, "Placement")
+    expect(page.locator(".ask-status.bad")).to_have_text(
+        "The run has ended, and no report of worker/0 on graph was kept."
+    )
+
+
+def test_a_graph_that_is_told_in_part_says_so(visit):
+    run = SimulatedRun()
+    run.inspect = lambda *_: {
+        "sessions": [{"session": "s", "graph": [{"name": "a", "op": "Add"}]}],
+        "left_out": 4,
+    }
+    page = visit(run)
+    go(page, "Placement")
+    expect(page.locator("main")).to_contain_text("1 of 5 operations")
 
 
 def test_a_task_that_does_not_exist_is_said_so(visit):

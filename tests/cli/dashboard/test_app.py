@@ -398,6 +398,27 @@ def test_a_run_that_has_ended_says_so(tmp_path):
         served.close()
 
 
+def test_a_run_that_has_ended_tells_what_its_tasks_told_last(tmp_path):
+    served = Served(tmp_path)
+    try:
+        until(lambda: len(served.collector.reports()) == 5 + 5 + 2)
+        served.run.end(0)
+        number = len(served.fleet.questions)
+        graph = served.client.post("/api/inspect/worker-1/graph", json={}).json()
+        assert graph["sessions"][0]["graph"][0]["name"] == "worker/1/x" and graph["kept_at"] > 0
+        settings = served.client.post("/api/inspect/ps-1/settings", json={}).json()
+        assert settings["settings"][0]["value"] == "ps/1"
+        stats = served.client.post("/api/inspect/ps-0/stats", json={}).json()
+        assert stats["variables"][0]["name"] == "embeddings"
+        refused = served.client.post("/api/inspect/worker-0/stats", json={})
+        assert refused.status_code == 409
+        assert refused.json()["error"] == "The run has ended, and no report of worker/0 on stats was kept."
+        own = [q for q in served.fleet.questions[number:] if q[1] == "graph" and "unless" not in q[2]]
+        assert own == []  # nobody was asked for it
+    finally:
+        served.close()
+
+
 def test_nothing_is_left_of_a_page(tmp_path):
     before = set(threading.enumerate())
     served = Served(tmp_path)
