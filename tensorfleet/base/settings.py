@@ -10,7 +10,7 @@ import difflib
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from tensorfleet.base import errors
 
@@ -35,10 +35,16 @@ class Setting(Generic[T]):
     purpose: str
     #: set by the launcher for the tasks that it starts, not by people
     internal: bool = False
+    #: never shown
+    secret: bool = False
 
     def __call__(self) -> T:
         """The value now."""
-        text = os.environ.get(self.name)
+        return self.value_in(os.environ)
+
+    def value_in(self, environment: Mapping[str, str]) -> T:
+        """The value that an environment gives it."""
+        text = environment.get(self.name)
         if text is None or not text.strip():
             return self.default
         try:
@@ -57,8 +63,8 @@ def _declare(setting: Setting[T]) -> Setting[T]:
     return setting
 
 
-def _text(name: str, purpose: str, internal: bool = False) -> Setting[str]:
-    return _declare(Setting(_PREFIX + name, "", str, "a text", purpose, internal))
+def _text(name: str, purpose: str, internal: bool = False, secret: bool = False) -> Setting[str]:
+    return _declare(Setting(_PREFIX + name, "", str, "a text", purpose, internal, secret))
 
 
 def _seconds(name: str, default: float, purpose: str, at_least: float = 0.0) -> Setting[float]:
@@ -143,7 +149,9 @@ ORPHAN_SECONDS = _seconds(
 
 # -- Connections ----------------------------------------------------------------------------------------------------
 
-TOKEN = _text("TOKEN", "The cluster's secret: every task and client of a cluster needs the same.")
+TOKEN = _text(
+    "TOKEN", "The cluster's secret: every task and client of a cluster needs the same.", secret=True
+)
 TOKEN_FILE = _text("TOKEN_FILE", "A file with the cluster's secret, readable by its owner only.")
 TLS = _text("TLS", "A folder as `tensorfleet certs` makes it: connections between machines are encrypted.")
 TLS_MUTUAL = _switch("TLS_MUTUAL", "Set to 1, a server also asks its clients for a certificate.")
@@ -196,6 +204,7 @@ DASHBOARD = _text(
 DASHBOARD_KEY = _text(
     "DASHBOARD_KEY",
     "The key of the page, where a new one for each run is not wanted: for Prometheus. 16 characters or more.",
+    secret=True,
 )
 
 JOIN_AT = _text(
@@ -244,6 +253,51 @@ ENDS_AT_JOIN = _switch("ENDS_AT_JOIN", "A script for TensorFlow ends in `server.
 def declared() -> Iterator[Setting[Any]]:
     """All settings, in the order of this file."""
     yield from _ALL
+
+
+@dataclass(frozen=True, slots=True)
+class SettingInUse:
+    """A setting as a process uses it, in texts to show. Of a secret it tells only that it is set."""
+
+    name: str
+    value: str
+    default: str
+    source: Literal["default", "environment", "program"]
+    purpose: str
+    #: why the value cannot be used, in a sentence
+    problem: str | None = None
+
+
+def in_use(environment: Mapping[str, str]) -> list[SettingInUse]:
+    """All settings that people set, with what a process of this environment uses."""
+    return [_in_use(setting, environment) for setting in _ALL if not setting.internal]
+
+
+def _in_use(setting: Setting[Any], environment: Mapping[str, str]) -> SettingInUse:
+    text, problem = environment.get(setting.name), None
+    # Nothing but blanks means the default, except that a text may be set to nothing.
+    is_set = text is not None and bool(text.strip() or setting.default == "")
+    try:
+        value = shown(setting, setting.value_in(environment))
+    except errors.InvalidArgumentError as error:
+        value, problem = text or "", error.message
+    return SettingInUse(
+        setting.name,
+        value,
+        shown(setting, setting.default),
+        "environment" if is_set else "default",
+        setting.purpose,
+        problem,
+    )
+
+
+def shown(setting: Setting[T], value: T) -> str:
+    """A value as it would be typed; of a secret only that it is set."""
+    if setting.secret:
+        return "set" if value else ""
+    if isinstance(value, bool):
+        return str(int(value))
+    return f"{value:.15g}" if isinstance(value, float) else str(value)
 
 
 def unknown(environment: Mapping[str, str]) -> list[str]:

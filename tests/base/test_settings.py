@@ -41,6 +41,52 @@ def test_zero_turns_a_switch_off(monkeypatch):
     assert settings.TLS_MUTUAL() is True
 
 
+def in_use(name, **environment):
+    """How one setting is used in an environment."""
+    by_name = {f"TENSORFLEET_{key}": value for key, value in environment.items()}
+    return next(one for one in settings.in_use(by_name) if one.name == f"TENSORFLEET_{name}")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value", "source"),
+    [
+        ("WAIT_SECONDS", None, "600", "default"),
+        ("WAIT_SECONDS", "  ", "600", "default"),
+        ("WAIT_SECONDS", "600", "600", "environment"),
+        ("WAIT_SECONDS", "inf", "inf", "environment"),
+        ("SILENT_SECONDS", "0.001", "0.1", "environment"),  # what is used, not what was typed
+        ("MAX_FRAME", "123456789012", "123456789012", "environment"),
+        ("TLS_MUTUAL", None, "0", "default"),
+        ("TLS_MUTUAL", "yes", "1", "environment"),
+        ("INSPECTION", "stats", "stats", "environment"),
+        ("CACHE", None, "", "default"),
+        ("CACHE", "", "", "environment"),  # no cache, unlike the default
+    ],
+)
+def test_a_setting_in_use_has_its_value_and_where_it_comes_from(name, text, value, source):
+    one = in_use(name, **({} if text is None else {name: text}))
+    assert (one.value, one.source, one.problem) == (value, source, None)
+
+
+@pytest.mark.parametrize("name", ["TOKEN", "DASHBOARD_KEY"])
+def test_of_a_secret_it_is_told_only_that_it_is_set(name):
+    secret = "a-secret-of-16-characters"
+    assert in_use(name).value == ""
+    one = in_use(name, **{name: secret})
+    assert (one.value, one.source) == ("set", "environment") and secret not in repr(one)
+
+
+def test_a_setting_in_use_that_cannot_be_understood_says_so():
+    one = in_use("WAIT_SECONDS", WAIT_SECONDS="soon")
+    assert (one.value, one.default) == ("soon", "600")
+    assert "TENSORFLEET_WAIT_SECONDS is 'soon'; it must be a number of seconds" in one.problem
+
+
+def test_settings_in_use_are_those_that_people_set():
+    names = [one.name for one in settings.in_use({})]
+    assert names == [one.name for one in settings.declared() if not one.internal]
+
+
 def test_a_misspelled_setting_is_named_with_the_one_that_was_meant():
     [sentence] = settings.unknown({"TENSORFLEET_WAIT_SECOND": "1", "TENSORFLEET_WIRE": "", "PATH": ""})
     assert "TENSORFLEET_WAIT_SECOND is not a setting" in sentence

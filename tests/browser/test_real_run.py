@@ -104,7 +104,36 @@ def test_placement_variables_logs_and_settings_are_those_of_the_run(address, vis
     page.get_by_label("Task whose log is shown").select_option("worker/2")
     expect(page.locator("pre.log")).to_contain_text("training begins")
     go(page, "Settings")
-    expect(page.locator("tbody")).to_contain_text("TENSORFLEET_")
+    page.get_by_label("Whose settings").select_option("worker/1")
+    token = page.locator("tbody tr").filter(has=page.get_by_text("TENSORFLEET_TOKEN", exact=True))
+    expect(token).to_contain_text("set  (default none)")
+    orphan = page.locator("tbody tr.set", has_text="TENSORFLEET_ORPHAN_SECONDS")
+    expect(orphan).to_contain_text("0  (default 3600)")  # as the launcher has its tasks
+
+
+def test_a_finished_run_shows_its_placement_variables_and_settings(address, visit, skewed, tmp_path):
+    page = visit(address)
+    expect(page.locator(".facts dd").nth(1)).to_have_text(re.compile(r"[1-9]"))
+    (tmp_path / "end").touch()
+    skewed.end()
+    with launched(tmp_path, "dashboard", "skewed") as launch:
+        launch.read_until("http")
+        page = visit(re.search(r"https?://\S+", launch.stdout)[0])
+        expect(page.locator(".live")).to_have_text("ended")
+        go(page, "Placement")
+        page.get_by_label("Search operations").fill("dense/weight")
+        expect(page.locator(".op").first).to_contain_text("ps/1")
+        go(page, "Variables")
+        first = page.locator("tbody tr").first
+        expect(first).to_contain_text("embeddings")
+        page.get_by_label("Whose variables").select_option("ps/1")
+        expect(first).to_contain_text("dense/weight")
+        expect(first.locator("td").nth(4)).to_have_text(re.compile(r"[1-9]"))  # the version
+        go(page, "Settings")
+        page.get_by_label("Whose settings").select_option("worker/1")
+        expect(page.locator("tbody tr.set", has_text="TENSORFLEET_ORPHAN_SECONDS")).to_contain_text("0")
+        launch.process.send_signal(signal.SIGINT)
+        launch.end()
 
 
 @pytest.mark.skipif(

@@ -143,13 +143,46 @@ def test_a_log_that_is_not_there_leaves_no_empty_box(visit):
     expect(page.locator("pre.log")).to_be_hidden()
 
 
-def test_a_run_that_has_ended_is_not_asked_for_its_graphs(visit):
+def test_a_run_that_has_ended_shows_what_was_kept_and_when(visit):
     run = SimulatedRun()
     run.finish()
     page = visit(run)
     go(page, "Placement")
-    expect(page.locator(".placement")).to_contain_text("The run has ended.")
-    expect(page.get_by_role("button", name="Ask this task")).to_be_disabled()
+    expect(page.locator("main")).to_contain_text(re.compile(r"operations, as of \d+:\d\d:\d\d"))
+    page.get_by_label("Search operations").fill("embeddings")
+    expect(page.locator(".op").first).to_contain_text("ps/0")
+    go(page, "Variables")
+    page.get_by_label("Whose variables").select_option("ps/1")
+    expect(page.locator("tbody tr")).to_have_count(5)
+    expect(page.locator("main")).to_contain_text(re.compile(r"5, as of \d+:\d\d:\d\d"))
+    go(page, "Settings")
+    expect(page.locator("main")).to_contain_text(re.compile(r"set, as of \d+:\d\d:\d\d"))
+
+
+def test_what_was_not_kept_of_a_run_that_has_ended_is_said(visit):
+    run = SimulatedRun()
+    run.finish()
+
+    def none_kept(task, topic, options):
+        raise Unavailable(f"The run has ended, and no report of {task} on {topic} was kept.", 409)
+
+    run.inspect = none_kept
+    page = visit(run)
+    go(page, "Placement")
+    expect(page.locator(".ask-status.bad")).to_have_text(
+        "The run has ended, and no report of worker/0 on graph was kept."
+    )
+
+
+def test_a_graph_that_is_told_in_part_says_so(visit):
+    run = SimulatedRun()
+    run.inspect = lambda *_: {
+        "sessions": [{"session": "s", "graph": [{"name": "a", "op": "Add"}]}],
+        "left_out": 4,
+    }
+    page = visit(run)
+    go(page, "Placement")
+    expect(page.locator("main")).to_contain_text("1 of 5 operations")
 
 
 def test_a_task_that_does_not_exist_is_said_so(visit):
@@ -162,5 +195,31 @@ def test_a_task_that_does_not_exist_is_said_so(visit):
 def test_settings_that_differ_come_first(visit):
     page = visit()
     go(page, "Settings")
+    page.get_by_label("Whose settings").select_option("this page")
     expect(page.locator("tbody tr.set")).to_have_count(2)
     expect(page.locator("tbody tr").first).to_contain_text("TENSORFLEET_WIRE")
+
+
+def test_settings_are_those_of_the_chosen_task_and_show_no_secret(visit):
+    page = visit()
+    go(page, "Settings")
+    silent = page.locator("tbody tr", has_text="TENSORFLEET_SILENT_SECONDS")
+    expect(page.get_by_label("Whose settings")).to_have_value("ps/0")
+    expect(silent).to_contain_text("12  (default 4)")
+    token = page.locator("tbody tr").filter(has=page.get_by_text("TENSORFLEET_TOKEN", exact=True))
+    expect(token).to_contain_text("set  (default none)")
+    page.get_by_label("Whose settings").select_option("worker/1")
+    expect(silent).to_contain_text("3  (default 4)")
+    expect(page.locator("tbody tr.set")).to_have_count(4)
+
+
+def test_a_task_that_does_not_tell_its_settings_shows_no_others(visit):
+    run = SimulatedRun()
+    run.silence("worker/0")
+    page = visit(run)
+    go(page, "Settings")
+    expect(page.locator("tbody tr.set").first).to_be_visible()
+    page.get_by_label("Whose settings").select_option("worker/0")
+    expect(page.locator(".ask-status.bad")).to_have_text("worker/0 does not answer: it is silent.")
+    expect(page.locator("main")).to_contain_text("No settings have been told.")
+    expect(page.locator("tbody tr")).to_have_count(0)

@@ -27,6 +27,7 @@ def finished(tmp_path):
         "run", {"name": "old", "started": 990.0, "ended": 1001.0, "exit_code": 0, "tasks": [task]}
     )
     store.set_state("now", {"time": 1000.0, "tasks": {"worker/0": {"state": "ended"}}})
+    store.set_report("worker/0", "graph", {"sessions": [], "left_out": 3, "kept_at": 1000.0})
     store.close()
     (folder / "worker-0.log").write_text("the last line\n")
     return tmp_path
@@ -58,10 +59,13 @@ def test_a_finished_run_is_shown_until_ctrl_c(finished, name):
         assert client.get("/api/logs/worker-0").json() == {"lines": ["the last line"]}
         assert client.get("/api/logs/worker-1").status_code == 404
         assert client.get("/metrics").status_code == 200
-        asked = client.post(
-            "/api/inspect/worker-0/stacks", json={}, headers={"Origin": str(client.base_url).rstrip("/")}
-        )
-        assert asked.status_code == 409 and "has ended" in asked.json()["error"]
+        client.headers["Origin"] = str(client.base_url).rstrip("/")
+        graph = client.post("/api/inspect/worker-0/graph", json={})
+        assert graph.json() == {"sessions": [], "left_out": 3, "kept_at": 1000.0}
+        for topic, reason in (("stacks", "cannot be asked any more"), ("settings", "was kept")):
+            asked = client.post(f"/api/inspect/worker-0/{topic}", json={})
+            assert asked.status_code == 409 and reason in asked.json()["error"]
+        assert client.post("/api/inspect/worker-1/graph", json={}).status_code == 404
         ends_by_interrupt(launch)
 
 
@@ -84,7 +88,7 @@ def test_the_port_is_chosen(finished, tmp_path):
 
 
 def test_a_cluster_that_was_started_by_hand_is_shown(tmp_path):
-    with ProcessCluster(ps=1, worker=2) as cluster:
+    with ProcessCluster(ps=1, worker=2, env={"TENSORFLEET_REPORT_SECONDS": "77"}) as cluster:
         target = cluster.target("worker", 1)
         with launched(tmp_path, "dashboard", target) as launch, client_of(launch) as client:
 
@@ -95,7 +99,11 @@ def test_a_cluster_that_was_started_by_hand_is_shown(tmp_path):
             cluster.kill("worker", 0)
             until(lambda: states() == {"ps/0": "running", "worker/0": "dead", "worker/1": "running"})
             answer = client.get("/api/logs/ps-0")
-            assert answer.status_code == 200 and "started by hand" in answer.json()["note"]
+            assert answer.json()["lines"] == [] and "started by hand" in answer.json()["note"]
+            client.headers["Origin"] = str(client.base_url).rstrip("/")
+            told = client.post("/api/inspect/worker-1/settings", json={}).json()["settings"]
+            (report,) = [one for one in told if one["name"] == "TENSORFLEET_REPORT_SECONDS"]
+            assert (report["value"], report["source"]) == ("77", "environment")  # the task's, not the page's
             ends_by_interrupt(launch)
 
 

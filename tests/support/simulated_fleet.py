@@ -55,8 +55,18 @@ class SimulatedFleet:
                 "since_seconds": 0.2,
             }
             return Report({"threads": [thread | {"frames": [frame]}]})
+        if topic == "settings":
+            setting = {"name": "TENSORFLEET_WIRE", "value": label, "default": "", "source": "environment"}
+            return Report({"settings": [setting | {"purpose": "", "problem": None}]})
+        if topic == "graph":
+            node = {"name": f"{label}/x", "op": "Add", "device": "", "inputs": [], "line": None}
+            return Report(
+                {"version": "1", "sessions": [{"session": "s", "graph": [node]}], "left_out": 0}
+                if dict(options or {}).get("unless") != "1"
+                else {"version": "1", "is_unchanged": True}
+            )
         raise errors.InvalidArgumentError(
-            None, None, f"No topic {topic!r} to inspect. There are stacks, stats."
+            None, None, f"No topic {topic!r} to inspect. There are graph, settings, stacks, stats."
         )
 
     def stats(self, label, now=None):

@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from tensorfleet.base import errors, logging
-from tensorfleet.cli.dashboard.overview import FleetView, TaskView, joined
+from tensorfleet.cli.dashboard.kept import KeptReports, KeptTopic
+from tensorfleet.cli.dashboard.overview import FleetView, Json, TaskView, joined
 from tensorfleet.cli.dashboard.rates import rates_of
 from tensorfleet.cli.dashboard.snapshots import TaskSnapshot, snapshot_of
 from tensorfleet.cli.dashboard.states import TaskFacts, state_of
@@ -50,6 +51,7 @@ class StatsCollector:
         self._lock = threading.Lock()
         self._facts: dict[str, TaskFacts] = {}
         self._histories: dict[str, deque[TaskSnapshot]] = {}
+        self._reports = KeptReports()
         self._threads: dict[str, threading.Thread] = {}
         self._ended = threading.Event()
 
@@ -85,6 +87,7 @@ class StatsCollector:
         with self._lock:
             self._facts.clear()
             self._histories.clear()
+            self._reports = KeptReports()
 
     def facts(self) -> list[TaskFacts]:
         """What is known about each task."""
@@ -95,6 +98,16 @@ class StatsCollector:
         """Where a task answers; None if it does not. Raises KeyError for a task that the run does not have."""
         with self._lock:
             return self._facts[label].address
+
+    def report(self, label: str, topic: str) -> Json:
+        """The last report of a task on a topic that is kept; empty when there is none."""
+        with self._lock:
+            return self._reports.report(label, topic)
+
+    def reports(self, only_changed: bool = False) -> list[tuple[str, KeptTopic, Json]]:
+        """Task, topic and last report of all that is kept, or of what has changed since this was asked last."""
+        with self._lock:
+            return list(self._reports.all(only_changed))
 
     def view(self, now: float | None = None) -> FleetView:
         """The state of all tasks now."""
@@ -134,6 +147,7 @@ class StatsCollector:
                         asker.close()
                     asker, at = self._connect(label, address), address
                 self._ask(label, asker)
+                self._ask_to_keep(label, asker)
             pause = max(self._poll_seconds - (time.monotonic() - began), self._poll_seconds * 0.1)
         if asker is not None:
             asker.close()
@@ -165,9 +179,32 @@ class StatsCollector:
             facts.started = snapshot.started or facts.started
             facts.pid = facts.pid or int(report.get("pid") or 0) or None
             facts.host = facts.host or str(report.get("host") or "") or None
+            self._reports.took(label, "stats", report, facts.last_answer, time.time())
             history.append(snapshot)
             if len(history) > self._whole:  # 500 variables of each moment would be much for the memory
                 history[-self._whole] = dataclasses.replace(history[-self._whole], variables={}, queues={})
+
+    def _ask_to_keep(self, label: str, asker: Asker) -> None:
+        """At most one report more, of a task that has just answered."""
+        with self._lock:
+            facts = self._facts.get(label)
+            if facts is None or facts.last_answer is None or facts.error is not None:
+                return
+            question = self._reports.wanted(label, self._facts, time.monotonic())
+        if question is None:
+            return
+        try:
+            content = asker.ask(question.topic, question.options, _ANSWER_SECONDS).content
+        except Exception:  # another version, or a graph that takes too long: the page goes on without
+            content = None
+        with self._lock:
+            if label not in self._facts:
+                return  # forgotten meanwhile
+            if isinstance(content, dict):
+                facts.last_answer = time.monotonic()
+                self._reports.took(label, question.topic, content, facts.last_answer, time.time())
+            else:
+                self._reports.failed(label, question.topic, time.monotonic())
 
 
 def _view(facts: TaskFacts, history: list[TaskSnapshot], steady: float, wall: float) -> TaskView:

@@ -185,7 +185,7 @@ METRICS: tuple[RunMetric, ...] = (
     RunMetric(
         "variable_read_bytes_total",
         "counter",
-        "Bytes of a variable that others have read.",
+        "Bytes of a variable that others have read by requests; not from shared memory.",
         ("task", "variable"),
         _variables("read_bytes"),
     ),

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tensorfleet.cli.dashboard import simulated_topics as topics
+from tensorfleet.cli.dashboard.kept import KEPT
 from tensorfleet.cli.dashboard.simulated_findings import findings
 from tensorfleet.cli.dashboard.sources import Unavailable
 
@@ -157,8 +158,13 @@ class SimulatedRun:
         """`/api/inspect/TASK/TOPIC`. Raises KeyError for an unknown task, `Unavailable` if it refuses."""
         if label not in self._number:
             raise KeyError(label)
+        if self.ended is not None and topic in KEPT:
+            return {**self._told(label, topic, options), "kept_at": self.ended}
         if self.state(label) != "running":
             raise Unavailable(f"{label} does not answer: it is {self.state(label)}.")
+        return self._told(label, topic, options)
+
+    def _told(self, label: str, topic: str, options: Mapping[str, Any]) -> Json:
         if topic == "stacks":
             return topics.stacks(label, self.servers[0] if self.servers else "ps/0", self.text)
         if topic == "graph":
@@ -169,11 +175,15 @@ class SimulatedRun:
             now = self._now()
             every = topics.variables(self.servers, self._shares(), self._pull_rate(now), now, self.text)
             return {"variables": [variable for variable in every if variable["task"] == label]}
+        if topic == "settings":
+            return topics.task_settings(label, self.text)
         if topic == "watch":
             return topics.watch(label, options)
         if topic == "watch_take":
             return topics.watch_take(str(options.get("id", "")))
-        raise Unavailable(f"{label} has no topic {topic!r}. There are graph, profile, stacks, stats, watch.")
+        raise Unavailable(
+            f"{label} has no topic {topic!r}. There are graph, profile, settings, stacks, stats, watch."
+        )
 
     def metrics(self) -> str:
         """`/metrics`: nothing, because nothing is measured."""

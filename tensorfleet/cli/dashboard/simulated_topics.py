@@ -17,9 +17,16 @@ _LAYERS = ("embeddings", "dense_1/kernel", "dense_1/bias", "dense_2/kernel", "de
 _SHAPES = ([2_000_000, 64], [640, 512], [512], [512, 256], [256], [256, 1])
 
 
-def settings(text: str) -> list[Json]:
-    """All settings, two of which are not what they are by default."""
-    return shown_settings({"TENSORFLEET_CACHE": "/scratch/xla" + text, "TENSORFLEET_WIRE": "bfloat16"})
+def settings(text: str, **more: str) -> list[Json]:
+    """All settings, two of which are not what they are by default, and `more` that are not."""
+    own = {"TENSORFLEET_CACHE": "/scratch/xla" + text, "TENSORFLEET_WIRE": "bfloat16"}
+    return shown_settings(own | more)
+
+
+def task_settings(label: str, text: str) -> Json:
+    """The settings of one task: servers wait longer than workers."""
+    seconds = "12" if label.startswith("ps") else "3"
+    return {"settings": settings(text, TENSORFLEET_TOKEN="simulated", TENSORFLEET_SILENT_SECONDS=seconds)}
 
 
 def log_line(label: str, number: int, second: int, text: str) -> str:

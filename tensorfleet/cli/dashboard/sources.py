@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -16,6 +17,7 @@ from tensorfleet.base.log_lines import own_words
 from tensorfleet.cli.dashboard import metrics
 from tensorfleet.cli.dashboard.collector import POLL_SECONDS, StatsCollector
 from tensorfleet.cli.dashboard.findings import FindingBoard, RunFinding, stragglers
+from tensorfleet.cli.dashboard.kept import KEPT
 from tensorfleet.cli.dashboard.overview import FleetView, Json, TaskView, at_end, busier, now_json, point
 from tensorfleet.cli.dashboard.series import series_json
 from tensorfleet.cli.dashboard.states import TaskFacts
@@ -27,12 +29,12 @@ _LAST_WORDS = 20  # lines of a task that failed
 _MAX_LOG_BYTES = 4 << 20  # of a log's end that are read
 _MAX_SECONDS = 600.0  # of one inspection
 _STATE_EVERY_SECONDS = 5.0  # the state for when the run is over
+_REPORTS_EVERY_SECONDS = 30.0  # the last reports of the tasks, which are larger
 _TRACE_SECONDS = 60.0
 _END_SECONDS = 5.0
 # By them everything can be run in a task, which takes the page for somebody at its own machine. Whoever has the page's
 # key alone must not be able to do that: for them there is the command.
 _COMMAND_ONLY = {"attach": "attach", "pdb": "attach --pdb", "pdb_talk": "attach --pdb"}
-_SECRETS = {settings.TOKEN.name, settings.DASHBOARD_KEY.name}
 
 
 class Unavailable(Exception):
@@ -101,7 +103,7 @@ class LiveRun:
         self._states: dict[str, str] = {}
         self._dealt_again: dict[tuple[str, str], float] = {}
         self._changes = dict.fromkeys(("joined", "left", "scaled"), 0)
-        self._state_kept = 0.0
+        self._state_kept = self._reports_kept = 0.0
         self._decisions: dict[str, int] = {}  # by durable task
         self._busy: FleetView | None = None  # as it was before the tasks ended
         self._ended = threading.Event()
@@ -119,6 +121,7 @@ class LiveRun:
         self.tick()  # the states at the end, before anybody is told that it is one
         self._facts.exit_code, self._facts.ended = exit_code, time.time()
         self._keep_state()
+        self._keep_reports(self._collector.reports())
         self._store.add_event(self._facts.ended, "run", None, f"ended with code {exit_code}")
 
     def decided(self, task: str, text: str) -> None:
@@ -142,6 +145,7 @@ class LiveRun:
             self._thread.join(_END_SECONDS)
         self._collector.stop()
         self._keep_state()
+        self._keep_reports(self._collector.reports(only_changed=True))
         self._store.close()
 
     def tick(self) -> None:
@@ -159,6 +163,9 @@ class LiveRun:
             self._note_shards(view)
             if view.time - self._state_kept >= _STATE_EVERY_SECONDS:
                 self._keep_state()
+            if view.time - self._reports_kept >= _REPORTS_EVERY_SECONDS:
+                self._reports_kept = view.time
+                self._keep_reports(self._collector.reports(only_changed=True))
 
     def changed(self, change: str, task: str | None, text: str) -> None:
         """A worker has joined or left, or the run was scaled."""
@@ -253,7 +260,7 @@ class LiveRun:
                 f"Run tensorfleet debug {self._facts.name} {task} {_COMMAND_ONLY[topic]} in a terminal.", 403
             )
         if self._facts.ended is not None:
-            raise Unavailable(f"The run has ended: {task} cannot be asked any more.", 409)
+            return _kept(self._collector.report(task, topic), task, topic)
         if address is None:
             raise Unavailable(f"{task} has no address, so it cannot be asked.", 409)
         seconds = options.get("seconds")
@@ -292,6 +299,10 @@ class LiveRun:
         self._state_kept = time.time()
         self._store.set_state("run", self._described())
         self._store.set_state("now", self._now())
+
+    def _keep_reports(self, reports: Iterable[tuple[str, str, Json]]) -> None:
+        for task, topic, report in reports:
+            self._store.set_report(task, topic, report)
 
     def _last_words(self, task: str) -> list[str] | None:
         try:
@@ -337,9 +348,9 @@ class RecordedRun:
         return log_tail(self._logs, task, tail)
 
     def inspect(self, task: str, topic: str, options: Mapping[str, Any]) -> Json:
-        """Nobody answers any more."""
+        """What the task has told last: nobody answers any more."""
         self._check(task)
-        raise Unavailable(f"The run has ended: {task} cannot be asked any more.", 409)
+        return _kept(self._history.report(task, topic), task, topic)
 
     def trace(self, steps: int) -> Json:
         """Nobody computes any more."""
@@ -352,6 +363,15 @@ class RecordedRun:
     def _check(self, task: str) -> None:
         if task not in self._tasks:
             raise KeyError(task)
+
+
+def _kept(report: Json, task: str, topic: str) -> Json:
+    """The last report of a task of a run that has ended. Raises `Unavailable` where none is kept."""
+    if report:
+        return report
+    if topic in KEPT:
+        raise Unavailable(f"The run has ended, and no report of {task} on {topic} was kept.", 409)
+    raise Unavailable(f"The run has ended: {task} cannot be asked any more.", 409)
 
 
 def log_tail(logs: Path | None, task: str, tail: int) -> list[str]:
@@ -372,21 +392,8 @@ def log_tail(logs: Path | None, task: str, tail: int) -> list[str]:
 
 
 def shown_settings(environment: Mapping[str, str]) -> list[Json]:
-    """All settings with their values; secrets are not shown."""
-    result = []
-    for setting in settings.declared():
-        if setting.internal:
-            continue
-        value = environment.get(setting.name)
-        result.append(
-            {
-                "name": setting.name,
-                "value": "(secret)" if value and setting.name in _SECRETS else value,
-                "default": setting.default,
-                "purpose": setting.purpose,
-            }
-        )
-    return result
+    """All settings with their values in an environment; secrets are not shown."""
+    return [dataclasses.asdict(setting) for setting in settings.in_use(environment)]
 
 
 def _task_json(task: TaskFacts, state: str, uptime: float | None, words: list[str] | None) -> Json:

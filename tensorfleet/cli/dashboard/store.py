@@ -1,6 +1,7 @@
 """The history of a run: a SQLite file beside its logs.
 
-One-second points are kept for ten minutes, ten-second means for a day, events and the last state for good. The file is
+One-second points are kept for ten minutes, ten-second means for a day; events, the last state and the last reports of
+the tasks for good. The file is
 written by the page's process alone. When the disk is full or the folder cannot be written, the history goes on in
 memory, and one line says so: a run is not worth less for it.
 """
@@ -26,6 +27,7 @@ MEAN_SECONDS = 24 * 3600.0
 _MEAN_EVERY = 10  # seconds of one mean
 _PRUNE_EVERY = 30  # points
 _MAX_EVENTS = 10_000
+_MAX_REPORT_BYTES = 4 << 20  # of one report, compressed
 _BUSY_SECONDS = 2.0  # to wait for somebody who reads the file
 _TABLES = """
 CREATE TABLE IF NOT EXISTS points (time REAL PRIMARY KEY, content BLOB) WITHOUT ROWID;
@@ -47,6 +49,10 @@ class StatsHistory:
         with self._lock:
             rows = _rows(self._database, "SELECT content FROM state WHERE name = ?", (name,))
         return _unpacked(rows[0][0]) if rows else {}
+
+    def report(self, task: str, topic: str) -> Json:
+        """The last report of a task on a topic; empty when there is none."""
+        return self.state(_report_name(task, topic))
 
     def points(self, after: float, before: float = float("inf")) -> list[tuple[float, Json]]:
         """The values of each moment between two times: means where the seconds are not kept any more."""
@@ -138,8 +144,17 @@ class StatsStore(StatsHistory):
 
     def set_state(self, name: str, content: Json) -> None:
         """Replaces a part of the last state."""
+        self._set_state(name, _packed(content))
+
+    def set_report(self, task: str, topic: str, content: Json) -> None:
+        """Replaces the last report of a task on a topic, unless the new one is too large to be kept."""
+        packed = _packed(content)
+        if len(packed) <= _MAX_REPORT_BYTES:
+            self._set_state(_report_name(task, topic), packed)
+
+    def _set_state(self, name: str, packed: bytes) -> None:
         with self._lock:
-            self._write("INSERT OR REPLACE INTO state VALUES (?, ?)", (name, _packed(content)))
+            self._write("INSERT OR REPLACE INTO state VALUES (?, ?)", (name, packed))
 
     def _prune(self, now: float) -> None:
         self._write("DELETE FROM points WHERE time < ?", (now - POINT_SECONDS,))
@@ -174,6 +189,10 @@ class StatsStore(StatsHistory):
         self._warn(
             f"cannot write the statistics {path}: {reason}. The run continues; they are kept in memory."
         )
+
+
+def _report_name(task: str, topic: str) -> str:
+    return f"{topic} of {task}"
 
 
 def mean_of(contents: Iterable[Json]) -> Json:

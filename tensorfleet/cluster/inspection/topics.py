@@ -47,7 +47,7 @@ class Topic:
 
     #: The server is the one that was asked; None in a task that has none.
     answer: Callable[[Server | None, Options], Report]
-    #: whether the log says that somebody asked: not for what is asked every second
+    #: whether the log says that somebody asked: not for what the page asks by itself
     is_logged: bool = True
     #: whether it shows values of tensors, or lets the asker run code: not with TENSORFLEET_INSPECTION=stats
     shows_values: bool = False
@@ -67,6 +67,7 @@ def _topics() -> dict[str, Topic]:
         profile,
         stacks,
         stats,
+        task_settings,
         traces,
         watch,
     )
@@ -87,7 +88,8 @@ def _topics() -> dict[str, Topic]:
         "made_at": Topic(graphs.made_at, is_logged=False),
         "trace_start": Topic(traces.start),
         "trace_take": Topic(traces.take, is_logged=False),
-        "graph": Topic(graph.report),
+        "graph": Topic(graph.report, is_logged=False),
+        "settings": Topic(task_settings.report, is_logged=False),
         "stats": Topic(stats.report, is_logged=False),
     }
 

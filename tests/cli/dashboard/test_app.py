@@ -181,14 +181,16 @@ def test_the_run_is_described(client):
         None,
     )
     assert [task["label"] for task in run["tasks"]] == ["ps/0", "ps/1", "worker/0", "worker/1", "worker/2"]
-    assert {"name", "value", "default", "purpose"} == set(run["settings"][0])
+    assert {"name", "value", "default", "source", "purpose", "problem"} == set(run["settings"][0])
 
 
 def test_secrets_are_not_among_the_settings(client, monkeypatch):
     monkeypatch.setenv("TENSORFLEET_TOKEN", "do-not-show-this-token")
     monkeypatch.setenv("TENSORFLEET_DASHBOARD_KEY", "do-not-show-this-key")
-    text = client.get("/api/run").text
-    assert "do-not-show" not in text and "(secret)" in text
+    answer = client.get("/api/run")
+    assert "do-not-show" not in answer.text
+    told = {setting["name"]: setting for setting in answer.json()["settings"]}
+    assert (told["TENSORFLEET_TOKEN"]["value"], told["TENSORFLEET_TOKEN"]["source"]) == ("set", "environment")
 
 
 def test_rates_and_findings_come(client):
@@ -392,6 +394,27 @@ def test_a_run_that_has_ended_says_so(tmp_path):
         for path in ("/api/inspect/worker-1/stacks", "/api/trace"):
             response = served.client.post(path, json={})
             assert response.status_code == 409 and "has ended" in response.json()["error"]
+    finally:
+        served.close()
+
+
+def test_a_run_that_has_ended_tells_what_its_tasks_told_last(tmp_path):
+    served = Served(tmp_path)
+    try:
+        until(lambda: len(served.collector.reports()) == 5 + 5 + 2)
+        served.run.end(0)
+        number = len(served.fleet.questions)
+        graph = served.client.post("/api/inspect/worker-1/graph", json={}).json()
+        assert graph["sessions"][0]["graph"][0]["name"] == "worker/1/x" and graph["kept_at"] > 0
+        settings = served.client.post("/api/inspect/ps-1/settings", json={}).json()
+        assert settings["settings"][0]["value"] == "ps/1"
+        stats = served.client.post("/api/inspect/ps-0/stats", json={}).json()
+        assert stats["variables"][0]["name"] == "embeddings"
+        refused = served.client.post("/api/inspect/worker-0/stats", json={})
+        assert refused.status_code == 409
+        assert refused.json()["error"] == "The run has ended, and no report of worker/0 on stats was kept."
+        own = [q for q in served.fleet.questions[number:] if q[1] == "graph" and "unless" not in q[2]]
+        assert own == []  # nobody was asked for it
     finally:
         served.close()
 

@@ -4,6 +4,7 @@ import threading
 
 import pytest
 
+import tensorfleet as tf
 from tensorfleet.base import errors
 from tensorfleet.cli.dashboard.collector import StatsCollector
 from tensorfleet.cluster.inspection.topics import Report
@@ -167,6 +168,51 @@ def test_a_task_without_an_address_is_what_the_launcher_says(collect):
     assert state(collector, "main/0") == "running"
     with pytest.raises(KeyError):
         collector.address("worker/0")
+
+
+def test_the_last_reports_of_a_task_are_kept(collect):
+    _, collector = simulated(collect)
+    until(lambda: len(collector.reports()) == 5 + 5 + 2)  # workers have no variables
+    assert collector.report("worker/0", "graph")["sessions"][0]["graph"][0]["name"] == "worker/0/x"
+    assert collector.report("ps/1", "settings")["settings"][0]["value"] == "ps/1"
+    version = collector.report("ps/0", "stats")["variables"][0]["version"]
+    until(lambda: collector.report("ps/0", "stats")["variables"][0]["version"] > version)
+    collector.clear()
+    assert collector.reports() == [] and collector.report("ps/0", "graph") == {}
+
+
+def test_a_task_that_tells_no_graph_runs_and_is_not_asked_all_the_time(collect):
+    fleet = SimulatedFleet()
+    told, questions = fleet.ask, []
+
+    def ask(label, address, topic, options=None, seconds=10.0):
+        if topic == "graph":
+            questions.append(label)
+            raise errors.DeadlineExceededError(None, None, f"{label} did not answer.")
+        return told(label, address, topic, options, seconds)
+
+    fleet.ask = ask
+    collector = collect(fleet.connect, poll_seconds=0.02)
+    collector.update("worker/0", "h:1", 1, "running")
+    until(lambda: len([q for q in fleet.questions if q[1] == "stats"]) > 50)
+    assert len(questions) < 25 and state(collector, "worker/0") == "running"
+    assert collector.view().tasks["worker/0"].error is None
+
+
+def test_the_graph_and_settings_of_real_tasks_are_kept(collect):
+    with ProcessCluster(ps=1, worker=1) as cluster, tf.Graph().as_default():
+        collector = collect(poll_seconds=0.1)
+        for job in ("ps", "worker"):
+            collector.update(f"{job}/0", cluster.target(job, 0).removeprefix("grpc://"))
+        with tf.device("/job:ps/task:0"):
+            v = tf.get_variable("v", [2], initializer=tf.zeros_initializer())
+        with tf.Session(cluster.target("worker", 0)) as session:
+            session.run(v.initializer)
+            until(lambda: collector.report("ps/0", "graph") and collector.report("ps/0", "stats"))
+        until(lambda: collector.report("worker/0", "settings"))
+        (kept,) = collector.report("ps/0", "graph")["sessions"]
+    assert "v" in {node["name"] for node in kept["graph"]}
+    assert [variable["name"] for variable in collector.report("ps/0", "stats")["variables"]] == ["v"]
 
 
 def test_a_killed_task_is_dead_a_stopped_one_silent_and_both_come_back(collect):

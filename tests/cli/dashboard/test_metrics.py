@@ -54,6 +54,21 @@ def test_values_are_the_counters(samples):
     ]
 
 
+def test_reads_from_shared_memory_are_traffic_of_the_reader_and_no_reads_of_the_server():
+    class OneMachine(SimulatedFleet):
+        def stats(self, label, now=None):
+            report = super().stats(label, now)
+            for peer in report["peers"]:
+                peer["shared_variables"] = {"embeddings": [7, 1e15]}
+                peer["received_bytes"] += 1e15
+            return report
+
+    told = parsed(view_of(OneMachine(started=100.0), 160))
+    read = told["tensorfleet_variable_read_bytes_total"]
+    assert read and all(0 < value < 1e15 for _, value in read)
+    assert all(value >= 1e15 for _, value in told["tensorfleet_peer_received_bytes_total"])
+
+
 def test_staleness_is_a_histogram_that_grows(samples):
     buckets = [
         (float(labels["le"]), value)

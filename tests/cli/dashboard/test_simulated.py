@@ -8,6 +8,7 @@ from tensorfleet.cli.dashboard.overview import FleetView, TaskView, now_json
 from tensorfleet.cli.dashboard.series import NAMES
 from tensorfleet.cli.dashboard.simulated import SimulatedRun
 from tensorfleet.cli.dashboard.sources import Unavailable
+from tensorfleet.cluster.inspection import topics
 
 NOON = 1_700_000_000.0
 
@@ -101,3 +102,10 @@ def test_a_silent_task_and_an_unknown_topic_are_refused_with_a_sentence(run):
 def test_an_unknown_tensor_offers_near_names(run):
     with pytest.raises(Unavailable, match="Near: dense_1/Relu:0"):
         run.inspect("worker/0", "watch", {"tensors": ["dense_1/Relo:0"]})
+
+
+def test_settings_are_those_that_a_real_task_tells(run):
+    real = topics.answer(None, "somebody", "settings", "{}").content["settings"]
+    told = run.inspect("worker/0", "settings", {})["settings"]
+    assert [setting.keys() for setting in told] == [setting.keys() for setting in real]
+    assert "simulated" not in json.dumps(told)  # the token

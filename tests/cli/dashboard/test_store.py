@@ -65,6 +65,23 @@ def test_events_and_the_last_state_come_back(store):
     assert store.state("run") == {"name": "b"} and store.state("other") == {}
 
 
+def test_the_last_report_of_a_task_comes_back(store, tmp_path):
+    store.set_report("ps/0", "graph", {"sessions": [1]})
+    store.set_report("ps/0", "graph", {"sessions": [2]})
+    store.set_report("ps/1", "graph", {"sessions": [3]})
+    history = recorded(tmp_path / FILE)
+    assert history.report("ps/0", "graph") == {"sessions": [2]}
+    assert history.report("ps/1", "graph") == {"sessions": [3]}
+    assert history.report("ps/0", "settings") == {}
+    history.close()
+
+
+def test_a_report_that_is_too_large_leaves_the_one_before(store):
+    store.set_report("ps/0", "graph", {"sessions": [1]})
+    store.set_report("ps/0", "graph", {"sessions": [random.Random(1).randbytes(5 << 20).hex()]})
+    assert store.report("ps/0", "graph") == {"sessions": [1]}
+
+
 def test_a_finished_run_is_read_only(tmp_path):
     store = StatsStore(tmp_path / FILE)
     fill(store, 3)

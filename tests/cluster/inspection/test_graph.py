@@ -50,6 +50,19 @@ def test_a_large_graph_is_told_in_part():
     assert report["left_out"] >= 20
 
 
+def test_a_graph_that_the_asker_has_is_not_told_again_until_it_changes():
+    with tf.Graph().as_default(), tf.Session() as sess:
+        x = tf.constant(1.0, name="x")
+        sess.run(x)
+        first = graph_here()
+        assert graph_here(unless=first["version"]) == {"version": first["version"], "is_unchanged": True}
+        y = tf.add(x, 1.0, name="y")
+        second = graph_here(unless=first["version"])
+        assert "y" in {node["name"] for session in second["sessions"] for node in session["graph"]}
+        sess.run(y)  # now it is placed
+        assert "sessions" in graph_here(unless=second["version"])
+
+
 @pytest.mark.parametrize("nodes", [0, -1, 20_001, "many", None, 1.5, True])
 def test_a_number_of_nodes_that_is_none_is_refused(nodes):
     with pytest.raises(tf.errors.InvalidArgumentError, match="nodes must be a whole number"):

@@ -118,7 +118,8 @@ _OPTIONS = {
     "made_at": ["ops"],
     "trace_start": ["steps", "seconds", "by_op", "id", "hold"],
     "trace_take": ["id", "end", "start", "drop", "go"],
-    "graph": ["nodes"],
+    "graph": ["nodes", "unless"],
+    "settings": ["x"],
 }
 
 

@@ -2,7 +2,7 @@
 
 import { post } from "../api.js";
 import { empty, h, panel, setText } from "../dom.js";
-import { inPath, whole } from "../format.js";
+import { clock, inPath, whole } from "../format.js";
 import { asking, taskChoice } from "./asking.js";
 import { nearest } from "./nearest.js";
 
@@ -13,6 +13,8 @@ export function placement() {
   const choice = taskChoice("Task that is asked for its graphs", () => ask.forget());
   const search = h("input", { type: "search", class: "field grow", placeholder: "Search operations: name, type or device", "aria-label": "Search operations", oninput: () => show() });
   const ask = asking("Ask again", () => post(`inspect/${inPath(choice.value)}/graph`), (answer) => {
+    leftOut = answer.left_out ?? 0;
+    keptAt = answer.kept_at ?? null;
     nodes = (answer.sessions ?? []).flatMap((session) => (session.graph ?? []).map((node) => ({ ...node, session: session.session })));
     show();
   });
@@ -20,6 +22,8 @@ export function placement() {
   const result = h("div", { class: "placement" });
   box.body.append(result);
   let nodes = null;
+  let leftOut = 0; // operations that the task did not tell
+  let keptAt = null;
 
   function show() {
     const wanted = search.value.trim().toLowerCase();
@@ -28,7 +32,8 @@ export function placement() {
       box.note("");
       return result.replaceChildren(empty("No session of this task has a graph.", "Graphs belong to the task whose script opened the session: choose a worker."));
     }
-    box.note(`${whole(nodes.length)} operations`);
+    const part = leftOut ? `${whole(nodes.length)} of ${whole(nodes.length + leftOut)}` : whole(nodes.length);
+    box.note(`${part} operations${keptAt ? `, as of ${clock(keptAt)}` : ""}`);
     result.replaceChildren(wanted ? matches(wanted) : tree());
   }
 
@@ -61,8 +66,6 @@ export function placement() {
       if (isAsked || !choice.value || !store.run) return;
       isAsked = true;
       setText(ask.button, "Ask this task");
-      ask.button.disabled = search.disabled = Boolean(store.run.ended);
-      if (store.run.ended) return result.replaceChildren(empty("The run has ended.", "Only running tasks tell which operations they have."));
       ask.run();
     },
   };

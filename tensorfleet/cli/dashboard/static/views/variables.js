@@ -2,7 +2,7 @@
 
 import { post } from "../api.js";
 import { Keyed, h, panel, setAttribute, setText } from "../dom.js";
-import { byteRate, bytes, inPath, si, whole } from "../format.js";
+import { byteRate, bytes, clock, inPath, si, whole } from "../format.js";
 import { asking, taskChoice } from "./asking.js";
 import { nearest } from "./nearest.js";
 
@@ -23,6 +23,7 @@ export function variables(store) {
   let sortKey = "bytes_per_second";
   let descending = true;
   let ofTask = null; // variables of one task, as it told them
+  let keptAt = null; // when, of a run that has ended
   const choice = taskChoice("Whose variables", () => {
     ask.forget();
     ofTask = null;
@@ -30,6 +31,7 @@ export function variables(store) {
     draw();
   });
   const ask = asking("Ask again", () => post(`inspect/${inPath(choice.value)}/stats`), (answer) => {
+    keptAt = answer.kept_at ?? null;
     ofTask = (answer.variables ?? []).map((variable) => ({ task: choice.value, ...variable }));
     draw();
   });
@@ -64,7 +66,8 @@ export function variables(store) {
     shown.sort((a, b) => (value(a) < value(b) ? -sign : value(a) > value(b) ? sign : a.name.localeCompare(b.name)));
     heads.forEach((head, i) => setAttribute(head, "aria-sort", COLUMNS[i].key === sortKey ? (descending ? "descending" : "ascending") : null));
     ask.button.hidden = choice.value === ALL || !choice.value;
-    box.note(choice.value === ALL ? (all.length < MOST ? whole(all.length) : `the ${whole(all.length)} with the most traffic; choose a task for all of its own`) : whole(all.length));
+    const count = choice.value === ALL && all.length >= MOST ? `the ${whole(all.length)} with the most traffic; choose a task for all of its own` : whole(all.length);
+    box.note(ofTask && keptAt ? `${count}, as of ${clock(keptAt)}` : count);
     none.hidden = shown.length > 0;
     setText(none, !all.length ? "No variables have been told yet." : `No variable matches ${search.value.trim()}. Near: ${nearest(wanted, all.map((variable) => variable.name)).join(", ")}`);
     const most = Math.max(...all.map((variable) => variable.bytes_per_second ?? 0), 1e-9);
