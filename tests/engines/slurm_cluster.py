@@ -24,6 +24,8 @@ from pathlib import Path
 
 import psutil
 
+from tests.support.launching import launched
+
 SECONDS = 60
 PROGRAMS = ("munged", "slurmctld", "slurmd", "srun", "salloc", "sbatch", "scontrol")
 NODES = ("n1", "n2")
@@ -68,6 +70,38 @@ NodeName=n2 NodeHostname=localhost NodeAddr=127.0.0.1 Port={ports[2]} CPUs={cpus
 PartitionName=main Nodes=n1,n2 Default=YES PriorityTier=1 State=UP
 PartitionName=urgent Nodes=n1,n2 PriorityTier=9 State=UP
 """
+
+
+#: a script for TensorFlow whose workers add to one variable on the ps until it is large
+TRAIN = """
+import os, sys, time
+import tensorflow as tf
+tf.app.flags.DEFINE_string("ps_hosts", "", "")
+tf.app.flags.DEFINE_string("worker_hosts", "", "")
+tf.app.flags.DEFINE_string("job_name", "", "")
+tf.app.flags.DEFINE_integer("task_index", 0, "")
+tf.app.flags.DEFINE_float("until", 20.0, "")
+tf.app.flags.DEFINE_string("train_dir", None, "")
+FLAGS = tf.app.flags.FLAGS
+cluster = tf.train.ClusterSpec({"ps": FLAGS.ps_hosts.split(","), "worker": FLAGS.worker_hosts.split(",")})
+server = tf.train.Server(cluster, job_name=FLAGS.job_name, task_index=FLAGS.task_index)
+print("on", os.environ["SLURMD_NODENAME"], flush=True)
+if FLAGS.job_name == "ps":
+    server.join()
+else:
+    with tf.device("/job:ps/task:0"):
+        step = tf.train.get_or_create_global_step()
+        more = tf.assign_add(step, 1)
+    with tf.train.MonitoredTrainingSession(
+        server.target, is_chief=FLAGS.task_index == 0, checkpoint_dir=FLAGS.train_dir, save_checkpoint_secs=1
+    ) as sess:
+        print("began at", sess.run(step), flush=True)
+        while not sess.should_stop() and sess.run(more) < FLAGS.until:
+            time.sleep(0.02)
+    print("trained", flush=True)
+"""
+#: as many additions as never come
+FOREVER = "--until=1e9"
 
 
 def is_installed() -> bool:
@@ -195,6 +229,25 @@ def wait_until(condition: Callable[[], object], what: str, explain: Callable[[],
         if time.monotonic() > limit:
             raise AssertionError(f"timed out waiting for {what}: {explain()}")
         time.sleep(0.05)
+
+
+@contextlib.contextmanager
+def started(cluster, project, *arguments, **environment):
+    """A run on the cluster; at the end of the block neither tasks nor jobs of its own are left."""
+    before = set(cluster.busy().splitlines())
+    with launched(project, "run", "--on", "slurm", *arguments, **cluster.environment, **environment) as run:
+        yield run
+    wait_until(lambda: set(cluster.busy().splitlines()) <= before, "the end of the run's jobs", cluster.jobs)
+    wait_until(lambda: not _steps(cluster), "the end of all steps", lambda: _steps(cluster))
+
+
+def _steps(cluster):
+    """The steps that Slurm knows, but for those of a node that is down: it has not told their end."""
+    down = {
+        line.split()[0] for line in cluster.tell("sinfo", "-hN", "-o", "%N %T").splitlines() if "down" in line
+    }
+    steps = cluster.tell("squeue", "--steps", "--noheader", "--format=%N %i %j").splitlines()
+    return [step for step in steps if step.split()[0] not in down]
 
 
 # -- the process that owns the cluster ---------------------------------------------------------------

@@ -13,43 +13,13 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.engines.slurm_cluster import CPUS, is_installed, slurm_cluster, wait_until
+from tests.engines.slurm_cluster import CPUS, FOREVER, TRAIN, is_installed, slurm_cluster, started, wait_until
 from tests.support.launching import Launch, launched
 
 pytestmark = [
     pytest.mark.engines,
     pytest.mark.skipif(not is_installed(), reason="there is no Slurm here: run tools/engines.sh"),
 ]
-
-TRAIN = """
-import os, sys, time
-import tensorflow as tf
-tf.app.flags.DEFINE_string("ps_hosts", "", "")
-tf.app.flags.DEFINE_string("worker_hosts", "", "")
-tf.app.flags.DEFINE_string("job_name", "", "")
-tf.app.flags.DEFINE_integer("task_index", 0, "")
-tf.app.flags.DEFINE_float("until", 20.0, "")
-tf.app.flags.DEFINE_string("train_dir", None, "")
-FLAGS = tf.app.flags.FLAGS
-cluster = tf.train.ClusterSpec({"ps": FLAGS.ps_hosts.split(","), "worker": FLAGS.worker_hosts.split(",")})
-server = tf.train.Server(cluster, job_name=FLAGS.job_name, task_index=FLAGS.task_index)
-print("on", os.environ["SLURMD_NODENAME"], flush=True)
-if FLAGS.job_name == "ps":
-    server.join()
-else:
-    with tf.device("/job:ps/task:0"):
-        step = tf.train.get_or_create_global_step()
-        more = tf.assign_add(step, 1)
-    with tf.train.MonitoredTrainingSession(
-        server.target, is_chief=FLAGS.task_index == 0, checkpoint_dir=FLAGS.train_dir, save_checkpoint_secs=1
-    ) as sess:
-        print("began at", sess.run(step), flush=True)
-        while not sess.should_stop() and sess.run(more) < FLAGS.until:
-            time.sleep(0.02)
-    print("trained", flush=True)
-"""
-#: as many additions as never come
-FOREVER = "--until=1e9"
 
 
 @pytest.fixture(scope="module")
@@ -64,29 +34,10 @@ def project(tmp_path):
     return tmp_path
 
 
-@contextlib.contextmanager
-def started(cluster, project, *arguments, **environment):
-    """A run on the cluster; at the end of the block neither tasks nor jobs of its own are left."""
-    before = set(cluster.busy().splitlines())
-    with launched(project, "run", "--on", "slurm", *arguments, **cluster.environment, **environment) as run:
-        yield run
-    wait_until(lambda: set(cluster.busy().splitlines()) <= before, "the end of the run's jobs", cluster.jobs)
-    wait_until(lambda: not _steps(cluster), "the end of all steps", lambda: _steps(cluster))
-
-
 def run(cluster, project, *arguments, **environment) -> Launch:
     """The same, to its end."""
     with started(cluster, project, *arguments, **environment) as run:
         return run.end()
-
-
-def _steps(cluster):
-    """The steps that Slurm knows, but for those of a node that is down: it has not told their end."""
-    down = {
-        line.split()[0] for line in cluster.tell("sinfo", "-hN", "-o", "%N %T").splitlines() if "down" in line
-    }
-    steps = cluster.tell("squeue", "--steps", "--noheader", "--format=%N %i %j").splitlines()
-    return [step for step in steps if step.split()[0] not in down]
 
 
 def _pid_of(launch, *words):
@@ -373,71 +324,6 @@ def test_an_elastic_run_takes_workers_as_slurm_gives_them(cluster, project):
         launch.read_until("began at", 4)
         launch.process.send_signal(signal.SIGINT)
         launch.end()
-
-
-def _scale(cluster, project, name, workers, *options):
-    with launched(
-        project, "scale", name, "--workers", str(workers), *options, **cluster.environment
-    ) as launch:
-        launch.end()
-    return launch
-
-
-def test_a_run_that_is_scaled_up_and_down_gives_its_jobs_back(cluster, project):
-    options = ("--name", "scaled", "--ps", "1", "--workers", "1", "--max-workers", "3")
-    with started(cluster, project, *options, "train.py", "--", FOREVER) as launch:
-        launch.read_until("began at", 1)
-        first = cluster.busy()
-        for began in (3, 5):  # once more: what was given back can be asked for again
-            assert _scale(cluster, project, "scaled", 3).code == 0
-            launch.read_until("began at", began)
-            assert len(cluster.busy().splitlines()) == 3
-            fewer = _scale(cluster, project, "scaled", 1)
-            assert fewer.code == 0, _text(fewer)
-            wait_until(lambda: cluster.busy() == first, "the end of the workers' jobs", cluster.jobs)
-        launch.process.send_signal(signal.SIGINT)
-        assert launch.end().code == 130, _text(launch)
-    assert "is lost" not in _text(launch)
-    assert "No place for" not in _text(launch)
-
-
-def test_a_worker_that_is_not_wanted_any_more_leaves_the_queue(cluster, project):
-    options = ("--name", "queued", "--ps", "1", "--workers", "1", "--max-workers", "3")
-    with started(cluster, project, *options, "train.py", "--", FOREVER) as launch:
-        launch.read_until("began at", 1)
-        with cluster.allocation(f"-n{2 * CPUS - 2}"):
-            others = cluster.busy()
-            waited = _scale(cluster, project, "queued", 3, "--wait", "1")
-            assert "There has been no room for worker/1 and worker/2" in waited.stderr
-            wait_until(lambda: cluster.busy().count("PENDING") == 2, "both requests", cluster.jobs)
-            assert _scale(cluster, project, "queued", 1).code == 0
-            wait_until(lambda: cluster.busy() == others, "the end of the requests", cluster.jobs)
-            _scale(cluster, project, "queued", 2, "--wait", "0")
-            wait_until(lambda: cluster.busy().count("PENDING") == 1, "a new request", cluster.jobs)
-        launch.read_until("began at", 2)
-        launch.process.send_signal(signal.SIGINT)
-        assert launch.end().code == 130, _text(launch)
-    assert "No place for" not in _text(launch)
-
-
-def test_a_worker_that_left_makes_room_in_the_allocation_that_the_run_is_in(cluster, project):
-    options = ("--name", "within", "--time", "5", "--ps", "1", "--workers", "1", "--max-workers", "3")
-    with (
-        cluster.allocation("-N2", "-n4") as job,
-        started(cluster, project, *options, "train.py", "--", FOREVER, **job) as launch,
-    ):
-        launch.read_until("began at", 1)
-        for began in (3, 5):
-            assert _scale(cluster, project, "within", 3).code == 0
-            launch.read_until("began at", began)
-            assert _scale(cluster, project, "within", 1).code == 0
-            launch.read_until("has left.", began - 1)
-        assert len(cluster.busy().splitlines()) == 1
-        launch.process.send_signal(signal.SIGINT)
-        assert launch.end().code == 130, _text(launch)
-    assert (
-        f"Ignoring --time 5: this run uses Slurm job {job['SLURM_JOB_ID']}, which it is in." in launch.stderr
-    )
 
 
 def test_a_preempted_worker_comes_back_when_there_is_room(cluster, project):
