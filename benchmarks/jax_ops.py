@@ -1,29 +1,38 @@
 """A training step of a Flax network with Optax: as ops of a graph, beside the same functions under `jax.jit` alone.
 
-    python benchmarks/jax_ops.py --rounds 5
-    python benchmarks/jax_ops.py tensorfleet cnn         # one process: prints the seconds of a step
+    python benchmarks/jax_ops.py
+    python benchmarks/jax_ops.py --rounds 5 cnn
 
-Each measurement is a process of its own, and the two alternate. The fastest of eight blocks of steps counts. The ratio is
-the time of plain JAX divided by ours, its median over the rounds: 1 is no cost, and 0.91 a tenth more.
+In each round, both libraries have a process of their own, and the two run short blocks of steps in turns. The fastest
+block of each counts, because other load can only make a block slower. The ratio is the time of plain JAX divided by ours,
+its median over the rounds: 1 is no cost, and 0.91 a tenth more.
 """
 
 from __future__ import annotations
 
 import argparse
-import statistics
+import contextlib
+import json
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
 import numpy as np
 import optax
 from flax import linen as nn
+from measuring import ENVIRONMENT
+from report import LEAST_ROUNDS, Row, conditions, peers_table, save, write_between
 
-_BLOCKS, _STEPS, _WARM_STEPS = 8, 20, 20
 LIBRARIES = ("jax", "tensorfleet")
+ABOUT = {"mlp": "784-1024-1024-10, batch 64, AdamW", "cnn": "two convolutions and two dense layers, the same"}
+_BLOCKS = 20
+_BLOCK_SECONDS = 0.1
+_WARM_SECONDS, _WARM_STEPS = 1.0, 5
+_LONGEST_ROUND = 300.0
 
 
 class Perceptron(nn.Module):
@@ -92,46 +101,112 @@ def in_tensorfleet(work: str) -> Callable[[], float]:
     return lambda: float(session.run([train, loss], {x: images, y: labels})[1])
 
 
-def seconds_of_a_step(library: str, work: str) -> float:
+def answer_blocks(library: str, work: str) -> None:
+    """Runs a block of steps for each line of the input, and prints the seconds of a step by the clock and by processors."""
     run = (in_jax if library == "jax" else in_tensorfleet)(work)
-    for _ in range(_WARM_STEPS):
+    began, warm = time.perf_counter(), 0
+    while warm < _WARM_STEPS or time.perf_counter() - began < _WARM_SECONDS:
         run()
-    blocks = []
-    for _ in range(_BLOCKS):
-        began = time.perf_counter()
-        for _ in range(_STEPS):
+        warm += 1
+    began = time.perf_counter()
+    run()
+    steps = max(1, round(_BLOCK_SECONDS / (time.perf_counter() - began)))
+    print("ready", flush=True)
+    for _ in sys.stdin:
+        run()  # wakes the threads, and brings the variables back into the cache
+        began, busy = time.perf_counter(), time.process_time()
+        for _ in range(steps):
             run()
-        blocks.append((time.perf_counter() - began) / _STEPS)
-    return min(blocks)
+        busy, seconds = time.process_time() - busy, time.perf_counter() - began
+        print(json.dumps({"seconds": seconds / steps, "processors": busy / steps}), flush=True)
 
 
-def measured(library: str, work: str) -> float:
-    done = subprocess.run(
-        [sys.executable, __file__, library, work], stdout=subprocess.PIPE, text=True, check=True
-    )
-    return float(done.stdout)
+class Measured:
+    """A library in a process of its own, which runs a block of steps when it is asked to."""
+
+    def __init__(self, library: str, work: str, running: contextlib.ExitStack) -> None:
+        self.blocks: list[dict[str, float]] = []
+        self._name = f"{work} on {library}"
+        self._process = subprocess.Popen(
+            [sys.executable, __file__, work, "--library", library],
+            env=ENVIRONMENT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        running.enter_context(self._process)
+        running.callback(self._process.kill)
+        timer = threading.Timer(_LONGEST_ROUND, self._process.kill)
+        timer.start()
+        running.callback(timer.cancel)
+
+    def _line(self) -> str:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise SystemExit(
+                f"{self._name} ended early, or was not done after {_LONGEST_ROUND:.0f} s. Its output is above."
+            )
+        return line
+
+    def wait_until_ready(self) -> None:
+        """Waits until it has compiled its program."""
+        self._line()
+
+    def run_block(self) -> None:
+        """Has it run one more block."""
+        assert self._process.stdin is not None
+        self._process.stdin.write("block\n")
+        self._process.stdin.flush()
+        self.blocks.append(json.loads(self._line()))
+
+    def fastest(self, key: str) -> float:
+        """The seconds of a step in the fastest block, by the clock or by processors."""
+        return min(block[key] for block in self.blocks)
+
+
+def add_round(row: Row) -> None:
+    """Measures a work once more."""
+    with contextlib.ExitStack() as running:
+        both = {library: Measured(library, row.name, running) for library in LIBRARIES}
+        for one in both.values():
+            one.wait_until_ready()
+        for _ in range(_BLOCKS):
+            for one in both.values():
+                one.run_block()
+    for library, one in both.items():
+        row.seen[library].append(one.fastest("seconds"))
+        row.busy[library].append(one.fastest("processors"))
+
+
+def report(names: Sequence[str], rounds: int, write: bool) -> None:
+    """Measures, and prints the table or writes it into the page."""
+    rows = [Row(name, ABOUT[name]) for name in names]
+    for row in rows:
+        for i in range(rounds):
+            print(f"{row.name}, round {i + 1} of {rounds}", file=sys.stderr, flush=True)
+            add_round(row)
+    where = conditions(rounds)
+    save("jax_ops", rows, where)
+    print(f"{peers_table(rows, ['jax'], False)}\n\n{where}")
+    if write:
+        write_between("jax_ops table", f"{peers_table(rows, ['jax'], True)}\n\n{where}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("library", nargs="?", choices=LIBRARIES, help="measure this one, in this process")
-    parser.add_argument("work", nargs="?", choices=WORKS, help="what to measure")
-    parser.add_argument("--rounds", type=int, default=5, help="how often each is measured (5)")
+    parser.add_argument("works", nargs="*", metavar="work", help=f"what to measure ({' '.join(WORKS)})")
+    parser.add_argument("--rounds", type=int, default=LEAST_ROUNDS, help=f"default: {LEAST_ROUNDS}")
+    parser.add_argument("--write", action="store_true", help="put the table into the page of benchmarks")
+    parser.add_argument("--library", choices=LIBRARIES, help=argparse.SUPPRESS)
     flags = parser.parse_args()
-    if flags.work:
-        print(seconds_of_a_step(flags.library, flags.work))
-        return
-    for work in WORKS:
-        rounds = []
-        for i in range(flags.rounds):
-            order = LIBRARIES if i % 2 else LIBRARIES[::-1]
-            rounds.append({library: measured(library, work) for library in order})
-        ratio = statistics.median(one["jax"] / one["tensorfleet"] for one in rounds)
-        times = {library: min(one[library] for one in rounds) * 1e3 for library in LIBRARIES}
-        print(
-            f"{work}: JAX {times['jax']:.2f} ms, TensorFleet {times['tensorfleet']:.2f} ms, ratio {ratio:.2f}",
-            flush=True,
-        )
+    unknown = set(flags.works) - set(WORKS)
+    if unknown:
+        parser.error(f"There is no {', '.join(sorted(unknown))}. Known: {', '.join(WORKS)}.")
+    if flags.library:
+        answer_blocks(flags.library, flags.works[0])
+    else:
+        report(flags.works or list(WORKS), flags.rounds, flags.write)
 
 
 if __name__ == "__main__":

@@ -35,6 +35,8 @@ _COMMUNICATING = frozenset(f"stablehlo.{name}" for name in _EXCHANGES.split())
 _PRODUCTS = frozenset({"stablehlo.dot", "stablehlo.dot_general", "stablehlo.convolution"})
 # XLA's own, which it evaluates while it compiles.
 _ASSERTION = "shape_assertion"
+# Operations that StableHLO has for known sizes alone; JAX writes them as calls for others.
+_UNKNOWN_SIZES = "stablehlo.dynamic_"
 # The shapes of each LAPACK routine's operands and results behind the dimensions of the batch: m and n are sizes, k is
 # the smaller of the two, and r is free.
 _LAPACK = {
@@ -244,6 +246,11 @@ class _Reader:
         target = call.attributes["call_target_name"].value
         if target == _ASSERTION:
             return
+        if target.startswith(_UNKNOWN_SIZES):
+            raise _refused(
+                f"has {target!r} along a size that only a run knows, as jnp.cumsum makes it. Give it static shapes",
+                ended=True,
+            )
         routine = target[len("lapack_") + 1 : -len("_ffi")]
         known = routine in _LAPACK or routine in ("trsm", "gesdd")
         if not (known and target == f"lapack_{target[7]}{routine}_ffi" and target[7] in "sdcz"):

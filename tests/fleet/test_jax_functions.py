@@ -174,7 +174,8 @@ def test_linear_algebra_runs_in_batches():
     np.testing.assert_allclose(values, np.linalg.eigvalsh(a), rtol=1e-5)
 
 
-UNARY = [jnp.sin, jnp.tanh, jax.nn.gelu, jax.nn.softmax, lambda x: x**3, lambda x: jnp.cumsum(x, -1), jnp.abs]
+UNARY = [jnp.sin, jnp.tanh, jax.nn.gelu, jax.nn.softmax, lambda x: x**3, jnp.abs]
+UNARY.append(lambda x: jnp.cumsum(jnp.stack([x, x * 2]), 0)[1])  # along a size that is known
 SHAPES = st.lists(st.integers(1, 4), min_size=1, max_size=3)
 
 
@@ -382,6 +383,12 @@ def test_a_decision_by_an_unknown_size_is_refused():
     _refused(
         lambda x: x * 2 if x.shape[0] > 5 else x, "(?s)x: float32\\[b, 4\\].*\n.*static shapes, or relate", x
     )
+
+
+def test_a_cumulative_sum_along_an_unknown_size_is_refused():
+    words = "has 'stablehlo.dynamic_reduce_window' along a size that only a run knows.* Give it static shapes"
+    with pytest.raises(ValueError, match=words):
+        tf.fleet.jax_op(jnp.cumsum)(tf.placeholder(tf.float32, [None]))
 
 
 def test_an_array_of_an_earlier_call_is_refused():

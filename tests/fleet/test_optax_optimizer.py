@@ -6,7 +6,7 @@ import optax
 import pytest
 
 import tensorfleet as tf
-from tests.support.sessions import initialized
+from tests.support.sessions import initialized, programs_of
 
 START = np.linspace(-1, 1, 6, dtype=np.float32).reshape(3, 2)
 TRANSFORMATIONS = {
@@ -54,6 +54,39 @@ def test_minimize_trains():
         for _ in range(60):
             session.run(train)
         assert session.run(loss) < 0.05 and session.run(step) == 60
+
+
+def test_a_step_computes_each_product_once_as_jax_does():
+    """The function and its gradient are two programs in the graph; what both compute is shared."""
+    transformation, random = optax.adamw(1e-3), np.random.RandomState(0)
+    params = {
+        name: random.randn(*shape).astype("f") / 30
+        for name, shape in {"w": (512, 1024), "v": (1024, 512)}.items()
+    }
+    value = random.rand(8, 512).astype("f")
+
+    def squares(params, x):
+        return jax.numpy.mean((jax.nn.relu(x @ params["w"]) @ params["v"] - 1.0) ** 2)
+
+    def step(params, state, x):
+        loss, grads = jax.value_and_grad(squares)(params, x)
+        updates, state = transformation.update(grads, state, params)
+        return loss, optax.apply_updates(params, updates), state
+
+    x = tf.placeholder(tf.float32, [None, 512])
+    loss = tf.fleet.jax_op(squares)(tf.fleet.jax_variables(params), x)
+    fetches = [tf.fleet.OptaxOptimizer(transformation).minimize(loss), loss]
+    with initialized() as session:
+        losses = [session.run(fetches, {x: value})[1] for _ in range(3)]
+        (program,) = programs_of(session, fetches, [x])
+    with jax.enable_x64(False):
+        state, expected = transformation.init(params), []
+        compiled = jax.jit(step).lower(params, state, value).compile()
+        for _ in range(3):
+            now, params, state = compiled(params, state, value)
+            expected.append(now)
+    assert program.call.as_text().count(" dot(") == compiled.as_text().count(" dot(") == 5
+    np.testing.assert_allclose(losses, expected, rtol=1e-4)
 
 
 def test_slots_are_named_as_the_state_is_and_are_saved(tmp_path):

@@ -61,3 +61,10 @@ def ends(session, fetch):
     """Checks that a fetch says there is no more."""
     with pytest.raises(tf.errors.OutOfRangeError):
         session.run(fetch)
+
+
+def programs_of(session, fetches, fed=()):
+    """The compiled programs that these fetches have run, with these tensors fed."""
+    items = session._prepare(fetches, dict.fromkeys(fed, 0)).program.items
+    found = [getattr(item, "compiler", None) for item in items]
+    return [p for compiler in found if compiler is not None for p in compiler.programs.values() if p]

@@ -154,7 +154,9 @@ class Barriers:
                 if varying:
                     self._varying.add(out)
         if not step.updates:
-            self._note_readers(args, guarded, work == 0)
+            # XLA leaves out a result that nobody uses, but not one that several barriers name.
+            used = [r for r, out in zip(guarded, step.outs, strict=True) if out is None or self._users[out]]
+            self._note_readers(args, used, work == 0)
         return tuple(guarded)
 
     def _note_readers(self, args: Values, results: Values, stored: bool) -> None:

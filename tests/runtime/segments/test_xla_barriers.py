@@ -5,6 +5,7 @@ import pytest
 
 import tensorfleet as tf
 from tensorfleet.kernels.parallel_for import core_count
+from tests.support.sessions import initialized, programs_of
 
 
 def recurrence(steps):
@@ -30,8 +31,7 @@ def run_and_count(steps):
         x, y = recurrence(steps)
         value = np.random.RandomState(0).rand(64, 64).astype("f")
         np.testing.assert_allclose(s.run(y, {x: value}), expected(value, steps), rtol=1e-4, atol=1e-5)
-        (item,) = s._prepare(y, {x: 0}).program.items
-        (program,) = item.compiler.programs.values()
+        (program,) = programs_of(s, y, [x])
         return program.call.as_text().count(" multiply(")
 
 
@@ -44,8 +44,7 @@ def test_short_programs_have_no_barriers(always_compile, session):
     y = tf.square(x) + 1.0
     fetches = [y * x, y - x]
     session.run(fetches, {x: np.ones((64, 64))})
-    (item,) = session._prepare(fetches, {x: 0}).program.items
-    (program,) = item.compiler.programs.values()
+    (program,) = programs_of(session, fetches, [x])
     assert "opt-barrier" not in program.call.as_text()
 
 
@@ -53,8 +52,7 @@ def test_few_elements_that_see_large_windows_are_divided_among_threads(always_co
     x = tf.placeholder(tf.float32, [8, 64, 64, 3])
     y = tf.nn.depthwise_conv2d(x, np.ones([11, 11, 3, 1], "f"), [1, 1, 1, 1], "VALID")
     session.run(y, {x: np.ones([8, 64, 64, 3], "f")})
-    (item,) = session._prepare(y, {x: 0}).program.items
-    (program,) = item.compiler.programs.values()
+    (program,) = programs_of(session, y, [x])
     assert core_count() == 1 or 'outer_dimension_partitions":["' in program.call.as_text()
 
 
@@ -71,8 +69,7 @@ def test_a_sum_does_not_compute_the_products_it_is_made_of_again(always_compile,
     total = tf.reduce_sum(outer)
     value = np.random.RandomState(0).rand(800, 800).astype("f")
     found = session.run(total, {x: value})
-    (item,) = session._prepare(total, {x: 0}).program.items
-    (program,) = item.compiler.programs.values()
+    (program,) = programs_of(session, total, [x])
     assert all(block.count(" dot(") == 1 for block in blocks_with(program.call, "dot"))
     square = value.astype("d") @ value
     left, right = square.T if transposed == "transpose_a" else square, square
@@ -85,8 +82,7 @@ def test_nor_those_of_an_einsum(always_compile, session):
     inner = tf.einsum("ij,jk->ik", x, x)
     total = tf.reduce_sum(tf.einsum("ij,kj->ik", inner, inner))
     session.run(total, {x: np.ones((800, 800), "f")})
-    (item,) = session._prepare(total, {x: 0}).program.items
-    (program,) = item.compiler.programs.values()
+    (program,) = programs_of(session, total, [x])
     assert all(block.count(" dot(") == 1 for block in blocks_with(program.call, "dot"))
 
 
@@ -104,6 +100,19 @@ def test_the_gradient_of_a_maximum_finds_it_where_the_maximum_was_taken(always_c
         assert np.isfinite(compiled).all()
         np.testing.assert_array_equal(chosen.sum(1), np.ones((3, 5), "f"))
         np.testing.assert_allclose(compiled, _in_pieces(gradient, x, value), rtol=1e-4, atol=1e-6)
+
+
+def test_a_result_that_nobody_uses_is_not_computed(always_compile):
+    """The updates of large variables wait for those who read them, but not for the gradient of the input."""
+    w, v = tf.get_variable("w", [1024, 512]), tf.get_variable("v", [512, 1024])
+    x = tf.placeholder(tf.float32, [8, 1024])
+    loss = tf.reduce_sum(tf.square(tf.fleet.jax_op(lambda w, v, x: x @ w @ v)(w, v, x)))
+    train = tf.train.AdamOptimizer(0.01).minimize(loss)
+    with initialized() as session:
+        session.run([train, loss], {x: np.ones((8, 1024), "f")})
+        (program,) = programs_of(session, [train, loss], [x])
+    assert program.reused and "opt-barrier" in program.call.as_text()
+    assert program.call.as_text().count(" dot(") == 5
 
 
 def _in_pieces(gradient, x, value):
