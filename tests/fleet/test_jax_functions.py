@@ -174,7 +174,8 @@ def test_linear_algebra_runs_in_batches():
     np.testing.assert_allclose(values, np.linalg.eigvalsh(a), rtol=1e-5)
 
 
-UNARY = [jnp.sin, jnp.tanh, jax.nn.gelu, jax.nn.softmax, lambda x: x**3, jnp.abs]
+# None makes large numbers of small ones: the sine of these would be that of their last bit.
+UNARY = [jnp.sin, jnp.tanh, jax.nn.gelu, jax.nn.softmax, lambda x: x**3 / (1 + x * x), jnp.abs]
 UNARY.append(lambda x: jnp.cumsum(jnp.stack([x, x * 2]), 0)[1])  # along a size that is known
 SHAPES = st.lists(st.integers(1, 4), min_size=1, max_size=3)
 
