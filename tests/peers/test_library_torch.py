@@ -2,10 +2,12 @@
 
 import numpy as np
 import optax
-import torch
+import pytest
 
 import tensorfleet as tf
 from tests.support.examples import number_after, run_example
+
+torch = pytest.importorskip("torch")
 
 
 def test_a_network_of_pytorch_trains_on_a_cluster(tmp_path):
