@@ -379,7 +379,8 @@ def test_a_run_whose_job_is_cancelled_ends_when_the_last_worker_has_saved(cluste
 
 
 def _submitted(cluster, project, *arguments):
-    done = run_alone(cluster, project, *arguments)
+    # The job is meant to outlive the command, whose environment it has: so not by `launched`.
+    done = Launch(project, "run", "--on", "slurm", *arguments, **cluster.environment).end()
     assert done.code == 0, _text(done)
     match = re.search(r"submitted job (\d+)\. Its batch script is (\S+)\.\n", done.stderr)
     assert match, done.stderr
