@@ -32,12 +32,13 @@ help: ## list these targets
 run: $(VENV)/.stamp ## train on 1 parameter server and 2 workers, on this machine
 	$(VENV)/bin/tensorfleet run --ps 1 --workers 2 examples/mnist_replica.py
 
+# Tests of clusters mostly wait: three workers keep two cores busy.
 test: lint ## lint, then all tests that need nothing but this repository; COVERAGE=1 measures what they cover
 ifdef COVERAGE
-	COVERAGE_CORE=sysmon $(VENV)/bin/python -m pytest -n 2 -rR --cov --cov-report= $(ONLY)
+	COVERAGE_CORE=sysmon $(VENV)/bin/python -m pytest -n 3 -rR --cov --cov-report= $(ONLY)
 	$(VENV)/bin/python tools/coverage_by_room.py
 else
-	$(VENV)/bin/python -m pytest -n 2 -rR $(ONLY)
+	$(VENV)/bin/python -m pytest -n 3 -rR $(ONLY)
 endif
 
 quick: lint ## lint, then the tests that take little time
